@@ -1,0 +1,77 @@
+"""The one error type that reaches users, and the registry of its codes.
+
+Every layer raises `QBCompilerError` (or a subclass) for a mistake that a user can mend. The CLI prints
+`ERROR [CODE]: message`, `qbc-opt` prints `error[CODE]: message`; a traceback for a user's mistake is our bug.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ErrorCode:
+    """A documented error: what it means and what a user does about it."""
+
+    code: str
+    summary: str
+    remedy: str
+
+
+_CODES = (
+    ErrorCode("ARGUMENT_ERROR", "An argument or flag is wrong or missing.", "Read the message; `--help` lists the accepted values."),
+    ErrorCode("CONFIG_ERROR", "A configuration file or field is not valid.", "Fix the named key; `dump-config` writes a complete valid file."),
+    ErrorCode("INVALID_MODEL", "The source model cannot be read or is not a valid model.", "Check the file with its own framework, export it again."),
+    ErrorCode("UNSUPPORTED_OPSET", "The model uses a newer operator set than the framework dialect (25).", "Export the model with opset 25 or lower."),
+    ErrorCode("MISSING_EXTERNAL_DATA", "A weight file that the model refers to is missing or too short.", "Put the external data file beside the model."),
+    ErrorCode("SHAPE_ERROR", "A shape is unknown, dynamic where it must be fixed, or does not fit.", "Bind dimensions with --input-shape NAME=1x3x224x224."),
+    ErrorCode("UNSUPPORTED_OP", "Operators have no form on the target.", "The message lists all of them; change the model or keep those parts on the host."),
+    ErrorCode("UNSUPPORTED_FEATURE", "A documented option is not available in this version.", "Leave the option at its default."),
+    ErrorCode("NO_CALIBRATION_DATA", "No calibration dataset is provided.", "Pass --calib-data-path DIR, or --use-random-calib for a smoke test."),
+    ErrorCode("INVALID_CALIBRATION_DATA", "A calibration sample cannot be read or does not fit the model input.", "The message names the file, what was expected and what was found."),
+    ErrorCode("INVALID_INPUT", "An input given to run or infer does not fit the model.", "The message shows the expected and the found shape and dtype."),
+    ErrorCode("INVALID_SNAPSHOT", "A .mblt or .mxq file is damaged or not one of ours.", "Build the file again from its source."),
+    ErrorCode("UNSUPPORTED_VERSION", "A snapshot was written by a newer version.", "Install a newer qbcompiler, or build the file again."),
+    ErrorCode("OUTPUT_WRITE_ERROR", "An output file cannot be written.", "Check the directory, permissions and free space."),
+    ErrorCode("TARGET_ERROR", "The target device is unknown or does not allow what was asked.", "`qbcompiler target show NAME` prints what a device can do."),
+    ErrorCode("QUANTIZATION_ERROR", "A value cannot be quantized as asked.", "The message names the value and the bound that fails."),
+    ErrorCode("RESOURCE_ERROR", "A memory plan or limit of the target does not hold.", "The message shows the buffers alive at the peak."),
+    ErrorCode("PIPELINE_ERROR", "A pass pipeline text is not valid.", "The message points at the place; --list-passes shows names and options."),
+    ErrorCode("PARSE_ERROR", "IR text cannot be parsed.", "The message shows file, line and column."),
+    ErrorCode("VERIFY_ERROR", "IR breaks a rule of its dialect.", "The message shows the operation and the rule."),
+    ErrorCode("MISSING_BLOB", "IR refers to bytes that are not in the store.", "Pass --blobs DIR, or use the snapshot that holds them."),
+    ErrorCode("RUNTIME_ERROR", "A program cannot be loaded or run in the asked form.", "The message names the documented runtime status."),
+    ErrorCode("INTERRUPTED", "The run was interrupted.", "Start it again; no partial output was left."),
+    ErrorCode("INTERNAL_ERROR", "A defect of qbcompiler.", "Please report it with the message and the model."),
+)
+ERROR_CODES: dict[str, ErrorCode] = {entry.code: entry for entry in _CODES}
+
+
+class QBCompilerError(Exception):
+    """An error with a documented code, the source node it concerns, and what to do.
+
+    `node` is the name of the node in the user's model (or None); `hint` is one sentence that starts with a verb.
+    """
+
+    default_code = "INTERNAL_ERROR"
+
+    def __init__(self, message: str, *, code: str | None = None, node: str | None = None, hint: str | None = None) -> None:
+        self.code = code or self.default_code
+        if self.code not in ERROR_CODES:
+            raise AssertionError(f"undocumented error code {self.code!r}")
+        self.message = message
+        self.node = node
+        self.hint = hint
+        super().__init__(self.describe())
+
+    def describe(self) -> str:
+        """Return the message with node and hint, without the code."""
+        where = f" [node {self.node!r}]" if self.node else ""
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{self.message}{where}{hint}"
+
+
+class ArgumentError(QBCompilerError, ValueError):
+    """A wrong argument; also a ValueError, because documented calls promise that."""
+
+    default_code = "ARGUMENT_ERROR"

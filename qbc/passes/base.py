@@ -1,0 +1,205 @@
+"""What every pass builds on: the compile context, the pass base classes, and the location-keeping rewrite driver."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, ModuleOp, NameLoc, NoneAttr, StringAttr, UnknownLoc
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.pattern_rewriter import (
+    GreedyRewritePatternApplier,
+    PatternRewriter,
+    PatternRewriteWalker,
+    RewritePattern,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from qbc.errors import QBCompilerError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from qbc.store import BlobStore
+
+
+class SampleSource(Protocol):
+    """Calibration samples: iterated once per data pass, in a fixed order."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Any:
+        """Yield dicts: graph input name -> float32/int array in the layout of the mblt function argument."""
+        ...
+
+
+@dataclass
+class CompileContext(Context):
+    """xDSL context plus what passes share: weight store, calibration samples, target, notices and statistics."""
+
+    store: BlobStore = None  # type: ignore[assignment]  # set by make_context; dataclass order forces a default
+    samples: SampleSource | None = None
+    target: Any = None  # qbc.targets.Target, or None where no target was chosen
+    notices: list[str] = field(default_factory=list)
+    statistics: dict[str, dict[str, int]] = field(default_factory=dict)
+    current_pass: str = ""
+    report: dict[str, Any] = field(default_factory=dict)  # tables that passes leave for reports, by name
+
+    def notice(self, message: str) -> None:
+        """Record something the user should know (a fallback, a default taken); shown once, in order."""
+        if message not in self.notices:
+            self.notices.append(message)
+
+    def count(self, what: str, number: int = 1) -> None:
+        """Add to a statistic of the running pass, for example `folded`."""
+        table = self.statistics.setdefault(self.current_pass, {})
+        table[what] = table.get(what, 0) + number
+
+
+class Pass(ABC):
+    """A named rewrite. Subclasses are frozen dataclasses whose fields are the options.
+
+    Option types: int, float, bool, str, tuples of those, and `| None`. File name = pass name with underscores.
+    """
+
+    name: ClassVar[str]
+    anchor: ClassVar[str]  # operation the pass runs on: builtin.module, func.func or npu.program
+    needs: ClassVar[tuple[str, ...]] = ()  # dialects (or quant levels) that must be present
+    produces: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def run(self, op: Any, ctx: CompileContext) -> None:
+        """Rewrite `op` in place."""
+
+
+class FunctionPass(Pass):
+    """A pass over one `func.func`."""
+
+    anchor = "func.func"
+
+    @abstractmethod
+    def run(self, op: FuncOp, ctx: CompileContext) -> None: ...
+
+
+class ModulePass(Pass):
+    """A pass over the `builtin.module`."""
+
+    anchor = "builtin.module"
+
+    @abstractmethod
+    def run(self, op: ModuleOp, ctx: CompileContext) -> None: ...
+
+
+# --- locations -------------------------------------------------------------------------------------------------
+
+
+def name_loc(name: str) -> NameLoc:
+    """Return the location of a source node."""
+    return NameLoc(StringAttr(name), NoneAttr())
+
+
+def source_names(op: Operation) -> tuple[str, ...]:
+    """Return the source node names in the location of `op`, in order, without repeats."""
+    return tuple(dict.fromkeys(_names(op.location)))
+
+
+def _names(location: Attribute) -> Iterable[str]:
+    if isinstance(location, NameLoc):
+        yield location.desc.data
+    elif isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
+        for part in location.locations.data:
+            yield from _names(part)
+
+
+def fuse_locations(ops: Sequence[Operation]) -> LocationAttr:
+    """Return one location that names every source node of `ops` (in the given order)."""
+    names = list(dict.fromkeys(name for op in ops for name in source_names(op)))
+    if not names:
+        return UnknownLoc()
+    if len(names) == 1:
+        return name_loc(names[0])
+    return FusedLoc(ArrayAttr([name_loc(name) for name in names]), NoneAttr())
+
+
+# --- rewriting -------------------------------------------------------------------------------------------------
+
+
+class _KeepLocations(GreedyRewritePatternApplier):
+    """New operations without a location inherit the one of the matched operation (xDSL drops it)."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        location = op.location
+
+        def inherit(new: Operation) -> None:
+            if isinstance(new.location, UnknownLoc):
+                new.location = location
+
+        rewriter.operation_insertion_handler.append(inherit)
+        try:
+            super().match_and_rewrite(op, rewriter)
+        finally:
+            rewriter.operation_insertion_handler.remove(inherit)
+
+
+def rewrite(op: Operation, patterns: Sequence[RewritePattern], *, recursive: bool = True, erase_dead: bool = False) -> bool:
+    """Apply patterns greedily below `op`, keeping locations; return whether anything changed.
+
+    A pattern that merges several operations sets the location of the result to `fuse_locations(...)` itself.
+    """
+    applier = _KeepLocations(list(patterns), dce_enabled=erase_dead)
+    walker = PatternRewriteWalker(applier, apply_recursively=recursive)
+    return any([walker.rewrite_region(region) for region in op.regions])
+
+
+def erase_dead_ops(op: Operation, *, is_removable: Callable[[Operation], bool]) -> int:
+    """Erase operations below `op` whose results are unused and that `is_removable` allows, last first."""
+    erased = 0
+    for inner in reversed(list(op.walk())):
+        if inner is op or not inner.results or any(result.uses for result in inner.results):
+            continue
+        if is_removable(inner):
+            inner.erase()
+            erased += 1
+    return erased
+
+
+def single_user(value: SSAValue) -> Operation | None:
+    """Return the only operation that uses `value`, or None when it has no or several uses."""
+    uses = list(value.uses)
+    return uses[0].operation if len(uses) == 1 else None
+
+
+def pass_error(op: Operation, message: str, *, code: str = "VERIFY_ERROR", hint: str | None = None) -> QBCompilerError:
+    """Build a located error about one operation: its source node, the rule, what to do."""
+    names = source_names(op)
+    return QBCompilerError(f"'{op.name}' op {message}", code=code, node=", ".join(names) or None, hint=hint)
+
+
+def array_of(ctx: CompileContext, handle: Any) -> npt.NDArray[np.generic]:
+    """Return the data behind a blob attribute (read-only)."""
+    from qbc.dialects.blob import read_blob
+
+    return read_blob(ctx.store, handle)
+
+
+__all__ = [
+    "CompileContext",
+    "FunctionPass",
+    "ModulePass",
+    "Pass",
+    "SampleSource",
+    "VerifyException",
+    "array_of",
+    "erase_dead_ops",
+    "fuse_locations",
+    "name_loc",
+    "pass_error",
+    "rewrite",
+    "single_user",
+    "source_names",
+]

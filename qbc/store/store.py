@@ -1,0 +1,128 @@
+"""Content-addressed store of weight bytes.
+
+A key is the first 128 bits of the SHA-256 of the bytes, as 32 hex digits: equal keys mean equal bytes. Blobs are
+views of memory-mapped model files where possible; derived blobs beyond a memory budget move to a spool file, so
+models larger than memory compile. Arrays handed out are read-only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from qbc.errors import QBCompilerError
+
+SPOOL_THRESHOLD_BYTES = 64 << 20
+SMALL_BLOB_BYTES = 4096
+
+
+def content_key(data: bytes | memoryview) -> str:
+    """Return the store key of `data`: 32 hex digits of SHA-256."""
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+class BlobStore:
+    """Key -> bytes. Thread-unsafe by design: one compile context owns one store."""
+
+    def __init__(self, spool_threshold_bytes: int = SPOOL_THRESHOLD_BYTES) -> None:
+        self._blobs: dict[str, memoryview] = {}
+        self._held_bytes = 0
+        self._spool_threshold_bytes = spool_threshold_bytes
+        self._spool_fd: int | None = None
+        self._spool_size = 0
+
+    def put(self, data: npt.NDArray[np.generic] | bytes | memoryview) -> str:
+        """Add bytes (an array is stored in C order, little-endian) and return the key; the bytes are copied."""
+        raw = _as_bytes(data)
+        key = content_key(raw)
+        if key not in self._blobs:
+            self._blobs[key] = self._keep(raw)
+        return key
+
+    def put_view(self, view: memoryview) -> str:
+        """Add bytes that stay alive and unchanged elsewhere (a memory map); nothing is copied."""
+        flat = view.cast("B")
+        key = content_key(flat)
+        self._blobs.setdefault(key, flat.toreadonly())
+        return key
+
+    def adopt(self, key: str, view: memoryview) -> None:
+        """Register bytes under a key that a checked container vouches for."""
+        self._blobs.setdefault(key, view.cast("B").toreadonly())
+
+    def get(self, key: str, dtype: str, shape: tuple[int, ...]) -> npt.NDArray[np.generic]:
+        """Return the blob as a read-only array of numpy dtype name `dtype` (little-endian)."""
+        raw = self.bytes(key)
+        element = np.dtype(dtype).newbyteorder("<")
+        expected = element.itemsize * int(np.prod(shape, dtype=np.int64))
+        if len(raw) != expected:
+            raise QBCompilerError(
+                f"blob {key} holds {len(raw)} bytes, {dtype}{list(shape)} needs {expected}", code="MISSING_BLOB"
+            )
+        return np.frombuffer(raw, dtype=element).reshape(shape)
+
+    def bytes(self, key: str) -> memoryview:
+        """Return the raw bytes of a blob; raises MISSING_BLOB when the store has no such key."""
+        try:
+            return self._blobs[key]
+        except KeyError:
+            raise QBCompilerError(f"blob {key!r} is not in the store", code="MISSING_BLOB", hint="pass --blobs DIR") from None
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._blobs
+
+    def __len__(self) -> int:
+        return len(self._blobs)
+
+    def keys(self) -> Iterator[str]:
+        """Iterate over all keys in insertion order."""
+        return iter(self._blobs)
+
+    def _keep(self, raw: memoryview) -> memoryview:
+        if len(raw) < SMALL_BLOB_BYTES or self._held_bytes + len(raw) <= self._spool_threshold_bytes:
+            self._held_bytes += len(raw)
+            return memoryview(bytes(raw))
+        return self._spool(raw)
+
+    def _spool(self, raw: memoryview) -> memoryview:
+        if self._spool_fd is None:
+            fd, name = tempfile.mkstemp(prefix="qbc-spool-")
+            os.unlink(name)
+            self._spool_fd = fd
+        start = -(-self._spool_size // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
+        written = 0
+        while written < len(raw):
+            written += os.pwrite(self._spool_fd, raw[written : written + (8 << 20)], start + written)
+        self._spool_size = start + len(raw)
+        return memoryview(mmap.mmap(self._spool_fd, len(raw), offset=start, access=mmap.ACCESS_READ))
+
+    def close(self) -> None:
+        """Release the spool file descriptor; views that are still referenced stay valid."""
+        if self._spool_fd is not None:
+            os.close(self._spool_fd)
+            self._spool_fd = None
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def map_file(path: Path) -> memoryview:
+    """Memory-map a file read-only; an empty file gives an empty view."""
+    with open(path, "rb") as handle:
+        if os.fstat(handle.fileno()).st_size == 0:
+            return memoryview(b"")
+        return memoryview(mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _as_bytes(data: npt.NDArray[np.generic] | bytes | memoryview) -> memoryview:
+    if isinstance(data, np.ndarray):
+        little = np.ascontiguousarray(data.astype(data.dtype.newbyteorder("<"), copy=False))
+        return little.reshape(-1).view(np.uint8).data
+    return memoryview(data).cast("B")
