@@ -19,28 +19,106 @@ class ErrorCode:
 
 
 _CODES = (
-    ErrorCode("ARGUMENT_ERROR", "An argument or flag is wrong or missing.", "Read the message; `--help` lists the accepted values."),
-    ErrorCode("CONFIG_ERROR", "A configuration file or field is not valid.", "Fix the named key; `dump-config` writes a complete valid file."),
-    ErrorCode("INVALID_MODEL", "The source model cannot be read or is not a valid model.", "Check the file with its own framework, export it again."),
-    ErrorCode("UNSUPPORTED_OPSET", "The model uses a newer operator set than the framework dialect (25).", "Export the model with opset 25 or lower."),
-    ErrorCode("MISSING_EXTERNAL_DATA", "A weight file that the model refers to is missing or too short.", "Put the external data file beside the model."),
-    ErrorCode("SHAPE_ERROR", "A shape is unknown, dynamic where it must be fixed, or does not fit.", "Bind dimensions with --input-shape NAME=1x3x224x224."),
-    ErrorCode("UNSUPPORTED_OP", "Operators have no form on the target.", "The message lists all of them; change the model or keep those parts on the host."),
-    ErrorCode("UNSUPPORTED_FEATURE", "A documented option is not available in this version.", "Leave the option at its default."),
-    ErrorCode("NO_CALIBRATION_DATA", "No calibration dataset is provided.", "Pass --calib-data-path DIR, or --use-random-calib for a smoke test."),
-    ErrorCode("INVALID_CALIBRATION_DATA", "A calibration sample cannot be read or does not fit the model input.", "The message names the file, what was expected and what was found."),
-    ErrorCode("INVALID_INPUT", "An input given to run or infer does not fit the model.", "The message shows the expected and the found shape and dtype."),
-    ErrorCode("INVALID_SNAPSHOT", "A .mblt or .mxq file is damaged or not one of ours.", "Build the file again from its source."),
-    ErrorCode("UNSUPPORTED_VERSION", "A snapshot was written by a newer version.", "Install a newer qbcompiler, or build the file again."),
-    ErrorCode("OUTPUT_WRITE_ERROR", "An output file cannot be written.", "Check the directory, permissions and free space."),
-    ErrorCode("TARGET_ERROR", "The target device is unknown or does not allow what was asked.", "`qbcompiler target show NAME` prints what a device can do."),
-    ErrorCode("QUANTIZATION_ERROR", "A value cannot be quantized as asked.", "The message names the value and the bound that fails."),
-    ErrorCode("RESOURCE_ERROR", "A memory plan or limit of the target does not hold.", "The message shows the buffers alive at the peak."),
-    ErrorCode("PIPELINE_ERROR", "A pass pipeline text is not valid.", "The message points at the place; --list-passes shows names and options."),
+    ErrorCode(
+        "ARGUMENT_ERROR",
+        "An argument or flag is wrong or missing.",
+        "Read the message; `--help` lists the accepted values.",
+    ),
+    ErrorCode(
+        "CONFIG_ERROR",
+        "A configuration file or field is not valid.",
+        "Fix the named key; `dump-config` writes a complete valid file.",
+    ),
+    ErrorCode(
+        "INVALID_MODEL",
+        "The source model cannot be read or is not a valid model.",
+        "Check the file with its own framework, export it again.",
+    ),
+    ErrorCode(
+        "UNSUPPORTED_OPSET",
+        "The model uses a newer operator set than the framework dialect (25).",
+        "Export the model with opset 25 or lower.",
+    ),
+    ErrorCode(
+        "MISSING_EXTERNAL_DATA",
+        "A weight file that the model refers to is missing or too short.",
+        "Put the external data file beside the model.",
+    ),
+    ErrorCode(
+        "SHAPE_ERROR",
+        "A shape is unknown, dynamic where it must be fixed, or does not fit.",
+        "Bind dimensions with --input-shape NAME=1x3x224x224.",
+    ),
+    ErrorCode(
+        "UNSUPPORTED_OP",
+        "Operators have no form on the target.",
+        "The message lists all of them; change the model or keep those parts on the host.",
+    ),
+    ErrorCode(
+        "UNSUPPORTED_FEATURE",
+        "A documented option is not available in this version.",
+        "Leave the option at its default.",
+    ),
+    ErrorCode(
+        "NO_CALIBRATION_DATA",
+        "No calibration dataset is provided.",
+        "Pass --calib-data-path DIR, or --use-random-calib for a smoke test.",
+    ),
+    ErrorCode(
+        "INVALID_CALIBRATION_DATA",
+        "A calibration sample cannot be read or does not fit the model input.",
+        "The message names the file, what was expected and what was found.",
+    ),
+    ErrorCode(
+        "INVALID_INPUT",
+        "An input given to run or infer does not fit the model.",
+        "The message shows the expected and the found shape and dtype.",
+    ),
+    ErrorCode(
+        "INVALID_SNAPSHOT",
+        "A .mblt or .mxq file is damaged or not one of ours.",
+        "Build the file again from its source.",
+    ),
+    ErrorCode(
+        "UNSUPPORTED_VERSION",
+        "A snapshot was written by a newer version.",
+        "Install a newer qbcompiler, or build the file again.",
+    ),
+    ErrorCode(
+        "OUTPUT_WRITE_ERROR", "An output file cannot be written.", "Check the directory, permissions and free space."
+    ),
+    ErrorCode(
+        "TARGET_ERROR",
+        "The target device is unknown or does not allow what was asked.",
+        "`qbcompiler target show NAME` prints what a device can do.",
+    ),
+    ErrorCode(
+        "QUANTIZATION_ERROR",
+        "A value cannot be quantized as asked.",
+        "The message names the value and the bound that fails.",
+    ),
+    ErrorCode(
+        "RESOURCE_ERROR",
+        "A memory plan or limit of the target does not hold.",
+        "The message shows the buffers alive at the peak.",
+    ),
+    ErrorCode(
+        "PIPELINE_ERROR",
+        "A pass pipeline text is not valid.",
+        "The message points at the place; --list-passes shows names and options.",
+    ),
     ErrorCode("PARSE_ERROR", "IR text cannot be parsed.", "The message shows file, line and column."),
     ErrorCode("VERIFY_ERROR", "IR breaks a rule of its dialect.", "The message shows the operation and the rule."),
-    ErrorCode("MISSING_BLOB", "IR refers to bytes that are not in the store.", "Pass --blobs DIR, or use the snapshot that holds them."),
-    ErrorCode("RUNTIME_ERROR", "A program cannot be loaded or run in the asked form.", "The message names the documented runtime status."),
+    ErrorCode(
+        "MISSING_BLOB",
+        "IR refers to bytes that are not in the store.",
+        "Pass --blobs DIR, or use the snapshot that holds them.",
+    ),
+    ErrorCode(
+        "RUNTIME_ERROR",
+        "A program cannot be loaded or run in the asked form.",
+        "The message names the documented runtime status.",
+    ),
     ErrorCode("INTERRUPTED", "The run was interrupted.", "Start it again; no partial output was left."),
     ErrorCode("INTERNAL_ERROR", "A defect of qbcompiler.", "Please report it with the message and the model."),
 )
@@ -55,7 +133,9 @@ class QBCompilerError(Exception):
 
     default_code = "INTERNAL_ERROR"
 
-    def __init__(self, message: str, *, code: str | None = None, node: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, code: str | None = None, node: str | None = None, hint: str | None = None
+    ) -> None:
         self.code = code or self.default_code
         if self.code not in ERROR_CODES:
             raise AssertionError(f"undocumented error code {self.code!r}")

@@ -146,7 +146,9 @@ class _KeepLocations(GreedyRewritePatternApplier):
             rewriter.operation_insertion_handler.remove(inherit)
 
 
-def rewrite(op: Operation, patterns: Sequence[RewritePattern], *, recursive: bool = True, erase_dead: bool = False) -> bool:
+def rewrite(
+    op: Operation, patterns: Sequence[RewritePattern], *, recursive: bool = True, erase_dead: bool = False
+) -> bool:
     """Apply patterns greedily below `op`, keeping locations; return whether anything changed.
 
     A pattern that merges several operations sets the location of the result to `fuse_locations(...)` itself.

@@ -73,7 +73,9 @@ class BlobStore:
         try:
             return self._blobs[key]
         except KeyError:
-            raise QBCompilerError(f"blob {key!r} is not in the store", code="MISSING_BLOB", hint="pass --blobs DIR") from None
+            raise QBCompilerError(
+                f"blob {key!r} is not in the store", code="MISSING_BLOB", hint="pass --blobs DIR"
+            ) from None
 
     def __contains__(self, key: str) -> bool:
         return key in self._blobs

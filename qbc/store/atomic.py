@@ -1,0 +1,79 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from qbc.errors import QBCompilerError
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open `path` for writing; the file replaces the old one when the block ends, and nothing is left when it fails.
+
+    On Linux the bytes go to an unnamed file, so even a killed process leaves nothing behind. Raises
+    OUTPUT_WRITE_ERROR naming the path when it cannot be written.
+    """
+    target = Path(path)
+    try:
+        handle, temporary = _open_temporary(target)
+    except OSError as error:
+        raise _write_error(target, error) from None
+    try:
+        with handle:
+            yield handle
+            handle.flush()
+            os.fsync(handle.fileno())
+            if temporary is None:
+                temporary = _link(handle.fileno(), target)
+            os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise _write_error(target, error) from None
+        raise
+
+
+def _open_temporary(target: Path) -> tuple[BinaryIO, Path | None]:
+    if target.is_dir():
+        raise IsADirectoryError(21, "is a directory")
+    unnamed = getattr(os, "O_TMPFILE", 0)
+    if unnamed:
+        try:
+            return os.fdopen(os.open(target.parent, unnamed | os.O_RDWR, 0o600), "wb"), None
+        except OSError:  # the file system has no unnamed files: a hidden named one serves
+            pass
+    temporary = _temporary_name(target)
+    return os.fdopen(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb"), temporary
+
+
+def _temporary_name(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{os.getpid()}.tmp")
+
+
+def _link(descriptor: int, target: Path) -> Path:
+    temporary = _temporary_name(target)
+    temporary.unlink(missing_ok=True)
+    os.link(f"/proc/self/fd/{descriptor}", temporary, follow_symlinks=True)
+    return temporary
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _write_error(target: Path, error: OSError) -> QBCompilerError:
+    reason = error.strerror or str(error)
+    return QBCompilerError(
+        f"cannot write {str(target)!r}: {reason}",
+        code="OUTPUT_WRITE_ERROR",
+        hint="check that the directory exists, permissions and free space",
+    )

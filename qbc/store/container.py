@@ -1,0 +1,128 @@
+"""The file container of snapshots: named, aligned, checksummed sections that can be memory-mapped.
+
+Layout (little-endian): header of 64 bytes = magic "QBCF", kind (4 bytes, "MBLT" or "MXQ "), format version u32, section
+count u32, file size u64, first 16 bytes of the SHA-256 of the section table, zeros; then the table, one row of 64 bytes
+per section: name (24 bytes), offset u64, size u64, first 16 bytes of the SHA-256 of the section, 8 zero bytes; then the
+sections, each aligned to 64 bytes. No time stamps, no paths.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from qbc.errors import QBCompilerError
+from qbc.store.atomic import atomic_write
+from qbc.store.store import map_file
+
+ALIGNMENT_BYTES = 64
+FORMAT_VERSION = 1
+MAX_SECTIONS = 64
+_MAGIC = b"QBCF"
+_HEADER = struct.Struct("<4s4sIIQ16s24x")
+_ROW = struct.Struct("<24sQQ16s8x")
+
+Pieces = bytes | Iterable[bytes | memoryview]
+
+
+@dataclass(frozen=True)
+class Container:
+    """An opened snapshot: its kind, format version and sections (views of the mapped file)."""
+
+    path: Path
+    kind: str
+    version: int
+    sections: Mapping[str, memoryview]
+
+    def section(self, name: str) -> memoryview:
+        """Return one section; raises INVALID_SNAPSHOT when it is missing."""
+        try:
+            return self.sections[name]
+        except KeyError:
+            raise _invalid(self.path, f"has no section {name!r}") from None
+
+
+def aligned(size: int) -> int:
+    """Round a byte count up to the section alignment."""
+    return -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+
+
+def write_container(path: str | os.PathLike[str], kind: str, sections: Mapping[str, Pieces]) -> None:
+    """Write sections (bytes or an iterable of pieces) atomically; equal sections give equal files."""
+    with atomic_write(path) as handle:
+        offset = _HEADER.size + _ROW.size * len(sections)
+        rows = []
+        for name, pieces in sections.items():
+            offset = aligned(offset)
+            handle.seek(offset)
+            digest, size = hashlib.sha256(), 0
+            for piece in [pieces] if isinstance(pieces, bytes) else pieces:
+                handle.write(piece)
+                digest.update(piece)
+                size += len(piece)
+            rows.append(_ROW.pack(name.encode(), offset, size, digest.digest()[:16]))
+            offset += size
+        table = b"".join(rows)
+        handle.truncate(offset)
+        handle.seek(0)
+        checksum = hashlib.sha256(table).digest()[:16]
+        handle.write(_HEADER.pack(_MAGIC, kind.ljust(4).encode(), FORMAT_VERSION, len(rows), offset, checksum))
+        handle.write(table)
+
+
+def read_container(path: str | os.PathLike[str], kind: str | None = None, *, verify: bool = True) -> Container:
+    """Open a snapshot; every offset and size is bounded and, with `verify`, every section checksum is compared.
+
+    Raises INVALID_SNAPSHOT for anything damaged or foreign, UNSUPPORTED_VERSION for a newer format.
+    """
+    location = Path(path)
+    try:
+        data = map_file(location)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise QBCompilerError(f"cannot read {str(location)!r}: {reason}", code="ARGUMENT_ERROR") from None
+    if len(data) < _HEADER.size:
+        raise _invalid(location, "is too short for a snapshot")
+    magic, found_kind, version, count, file_size, checksum = _HEADER.unpack(data[: _HEADER.size])
+    if magic != _MAGIC:
+        raise _invalid(location, "is not a qbcompiler snapshot")
+    found = found_kind.decode("ascii", "replace").strip()
+    if kind is not None and found != kind:
+        raise _invalid(location, f"is a snapshot of kind {found!r}, expected {kind!r}")
+    if version > FORMAT_VERSION:
+        raise QBCompilerError(
+            f"{str(location)!r} has format version {version}, this version reads up to {FORMAT_VERSION}",
+            code="UNSUPPORTED_VERSION",
+            hint="install a newer qbcompiler",
+        )
+    if file_size != len(data) or count > MAX_SECTIONS or _HEADER.size + _ROW.size * count > len(data):
+        raise _invalid(location, "is truncated or has a damaged header")
+    table = data[_HEADER.size : _HEADER.size + _ROW.size * count]
+    if hashlib.sha256(table).digest()[:16] != checksum:
+        raise _invalid(location, "has a damaged section table")
+    return Container(location, found, version, _sections(location, data, table, verify))
+
+
+def _sections(path: Path, data: memoryview, table: memoryview, verify: bool) -> dict[str, memoryview]:
+    sections: dict[str, memoryview] = {}
+    end = _HEADER.size + len(table)
+    for raw_name, offset, size, checksum in _ROW.iter_unpack(table):
+        name = raw_name.rstrip(b"\0").decode("ascii", "replace")
+        if offset % ALIGNMENT_BYTES or offset < end or offset + size > len(data) or name in sections:
+            raise _invalid(path, f"has a damaged table row for section {name!r}")
+        section = data[offset : offset + size]
+        if verify and hashlib.sha256(section).digest()[:16] != checksum:
+            raise _invalid(path, f"has a damaged section {name!r} (checksum differs)")
+        sections[name] = section
+        end = offset + size
+    return sections
+
+
+def _invalid(path: Path, what: str) -> QBCompilerError:
+    return QBCompilerError(
+        f"{str(path)!r} {what}", code="INVALID_SNAPSHOT", hint="build the file again from its source"
+    )
