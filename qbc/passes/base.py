@@ -155,7 +155,10 @@ def rewrite(
     """
     applier = _KeepLocations(list(patterns), dce_enabled=erase_dead)
     walker = PatternRewriteWalker(applier, apply_recursively=recursive)
-    return any([walker.rewrite_region(region) for region in op.regions])
+    changed = False
+    for region in op.regions:
+        changed |= walker.rewrite_region(region)
+    return changed
 
 
 def erase_dead_ops(op: Operation, *, is_removable: Callable[[Operation], bool]) -> int:

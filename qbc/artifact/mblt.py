@@ -1,0 +1,91 @@
+"""`.mblt` files: the parsed graph (a module of mblt functions and what did not convert) with its weights."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
+from xdsl.ir import Attribute
+
+from qbc.artifact.attribute_table import DamagedTable
+from qbc.artifact.ir_table import read_ir_table, write_ir_table
+from qbc.artifact.manifest import MANIFEST_SECTION, Manifest, read_manifest
+from qbc.dialects.blob import BlobRefAttr
+from qbc.errors import QBCompilerError
+from qbc.store import BlobStore, adopt_blobs, blob_sections, read_container, write_container
+
+KIND = "MBLT"
+IR_SECTION = "ir"
+
+
+@dataclass(frozen=True)
+class MbltFile:
+    """An opened `.mblt`: module, weights (views of the mapped file) and manifest."""
+
+    module: ModuleOp
+    store: BlobStore
+    manifest: Manifest
+
+
+def write_mblt(path: str | os.PathLike[str], module: ModuleOp, store: BlobStore, manifest: Manifest) -> None:
+    """Write a snapshot atomically; only blobs that the module names are stored."""
+    sections = {
+        MANIFEST_SECTION: manifest.to_bytes(),
+        IR_SECTION: write_ir_table(module),
+        **blob_sections(store, blob_keys(module)),
+    }
+    write_container(path, KIND, sections)
+
+
+def read_mblt(path: str | os.PathLike[str], context: Context, store: BlobStore | None = None) -> MbltFile:
+    """Open a snapshot; raises INVALID_SNAPSHOT when it is damaged and UNSUPPORTED_VERSION when it is too new."""
+    container = read_container(path, KIND)
+    manifest = read_manifest(container.section(MANIFEST_SECTION))
+    store = store if store is not None else BlobStore()
+    keys = set(adopt_blobs(container, store))
+    try:
+        module = read_ir_table(container.section(IR_SECTION), context)
+    except DamagedTable as error:
+        raise QBCompilerError(f"{os.fspath(path)!r}: {error}", code="INVALID_SNAPSHOT") from None
+    _check_blobs(path, module, store, keys)
+    return MbltFile(module, store, manifest)
+
+
+def _check_blobs(path: str | os.PathLike[str], module: ModuleOp, store: BlobStore, keys: set[str]) -> None:
+    for handle in blob_handles(module):
+        key = handle.key.data
+        if key not in keys or not _fits(handle, store):
+            raise QBCompilerError(f"{os.fspath(path)!r} lacks blob {key!r} of {handle.type}", code="INVALID_SNAPSHOT")
+
+
+def _fits(handle: BlobRefAttr, store: BlobStore) -> bool:
+    try:
+        store.get(handle.key.data, handle.dtype, handle.shape)
+    except (QBCompilerError, ValueError, TypeError):
+        return False
+    return True
+
+
+def blob_keys(module: ModuleOp) -> set[str]:
+    """Return the keys of all blobs that a module names."""
+    return {handle.key.data for handle in blob_handles(module)}
+
+
+def blob_handles(module: ModuleOp) -> Iterator[BlobRefAttr]:
+    """Iterate over all blob handles in properties and attributes, also inside arrays and dictionaries."""
+    for op in module.walk():
+        yield from _handles(op.properties.values())
+        yield from _handles(op.attributes.values())
+
+
+def _handles(attributes: Iterable[Attribute]) -> Iterator[BlobRefAttr]:
+    for attribute in attributes:
+        if isinstance(attribute, BlobRefAttr):
+            yield attribute
+        elif isinstance(attribute, ArrayAttr):
+            yield from _handles(attribute.data)
+        elif isinstance(attribute, DictionaryAttr):
+            yield from _handles(attribute.data.values())
