@@ -7,6 +7,7 @@ Every layer raises `QBCompilerError` (or a subclass) for a mistake that a user c
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,8 @@ class QBCompilerError(Exception):
         self.message = message
         self.node = node
         self.hint = hint
+        self.operation: Any = None  # the operation of the IR, where the one who raises knows it
+        self.pass_name: str | None = None  # the pass that ran, set by the pass manager
         super().__init__(self.describe())
 
     def describe(self) -> str:

@@ -182,7 +182,9 @@ def single_user(value: SSAValue) -> Operation | None:
 def pass_error(op: Operation, message: str, *, code: str = "VERIFY_ERROR", hint: str | None = None) -> QBCompilerError:
     """Build a located error about one operation: its source node, the rule, what to do."""
     names = source_names(op)
-    return QBCompilerError(f"'{op.name}' op {message}", code=code, node=", ".join(names) or None, hint=hint)
+    error = QBCompilerError(f"'{op.name}' op {message}", code=code, node=", ".join(names) or None, hint=hint)
+    error.operation = op
+    return error
 
 
 def array_of(ctx: CompileContext, handle: Any) -> npt.NDArray[np.generic]:

@@ -1,0 +1,162 @@
+"""Running a pipeline on a module: nesting, declared needs, verification, instrumentation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Dialect, Operation
+from xdsl.utils.exceptions import DiagnosticException
+
+from qbc.errors import QBCompilerError
+from qbc.passes.base import CompileContext, Pass
+from qbc.pipelines.grammar import Nest, PassCall, Pipeline
+from qbc.pipelines.registry import complete, instantiate
+from qbc.pipelines.verify import verify_module
+
+if TYPE_CHECKING:
+    from qbc.pipelines.instrumentation import Instrumentation
+
+# Dialects that hold structure; a pass that needs another dialect does not mind them.
+_NEUTRAL_DIALECTS = frozenset({"builtin", "func"})
+
+
+@dataclass(frozen=True)
+class Step:
+    """One pass of a pipeline in the order it runs."""
+
+    index: int
+    anchor: str
+    call: PassCall
+    instance: Pass
+
+    @property
+    def name(self) -> str:
+        """Name of the pass."""
+        return self.call.name
+
+
+def steps_of(pipeline: Pipeline) -> list[Step]:
+    """Build all passes of a pipeline; any mistake in names or options is raised before anything runs."""
+    steps: list[Step] = []
+    for item in complete(pipeline).items:
+        inner = item.items if isinstance(item, Nest) else (item,)
+        anchor = item.anchor if isinstance(item, Nest) else "builtin.module"
+        for call in inner:
+            if isinstance(call, PassCall):
+                steps.append(Step(len(steps), anchor, call, instantiate(call)))
+    return steps
+
+
+def remaining_pipeline(steps: Sequence[Step]) -> Pipeline:
+    """Return the pipeline of `steps`, each nested on its anchor."""
+    items = [step.call if step.anchor == "builtin.module" else Nest(step.anchor, (step.call,)) for step in steps]
+    return complete(Pipeline(tuple(items)))
+
+
+def run_pipeline(
+    module: ModuleOp,
+    pipeline: Pipeline,
+    ctx: CompileContext,
+    *,
+    instrumentations: Sequence[Instrumentation] = (),
+    verify_each: bool = False,
+    verify: bool = True,
+) -> None:
+    """Run all passes of `pipeline` on `module` in place.
+
+    The module is verified before the first and after the last pass, and after each pass with `verify_each`. Errors of
+    passes get the name of the pass; anything a pass raises that is not a QBCompilerError is a defect and becomes
+    INTERNAL_ERROR (with the original exception as its cause).
+    """
+    steps = steps_of(pipeline)
+    with ExitStack() as stack:
+        for instrumentation in instrumentations:
+            stack.enter_context(instrumentation)
+        if verify:
+            verify_module(module)
+        for step in steps:
+            _run_step(module, step, steps[step.index :], ctx, instrumentations, verify_each)
+        if verify and steps and not verify_each:
+            _verify_after(module, steps[-1].name)
+
+
+def _run_step(
+    module: ModuleOp,
+    step: Step,
+    remaining: Sequence[Step],
+    ctx: CompileContext,
+    instrumentations: Sequence[Instrumentation],
+    verify_each: bool,
+) -> None:
+    for instrumentation in instrumentations:
+        instrumentation.before_pass(step, module, ctx)
+    ctx.current_pass = step.name
+    started = time.perf_counter()
+    try:
+        for anchor_op in list(_anchors(module, step.anchor)):
+            _check_needs(step.instance, anchor_op)
+            _guarded(step.instance, anchor_op, ctx)
+        elapsed = time.perf_counter() - started
+        if verify_each:
+            _verify_after(module, step.name)
+    except QBCompilerError as error:
+        error.pass_name = error.pass_name or step.name
+        for instrumentation in instrumentations:
+            instrumentation.failed(step, remaining, error)
+        raise
+    finally:
+        ctx.current_pass = ""
+    for instrumentation in reversed(instrumentations):
+        instrumentation.after_pass(step, module, ctx, elapsed)
+
+
+def _guarded(instance: Pass, op: Operation, ctx: CompileContext) -> None:
+    try:
+        instance.run(op, ctx)
+    except QBCompilerError:
+        raise
+    except DiagnosticException as error:
+        raise QBCompilerError(_first_line(error), code="VERIFY_ERROR") from error
+    except Exception as error:  # the boundary where any defect of a pass becomes one documented error
+        message = f"pass {instance.name!r} failed: {type(error).__name__}: {_first_line(error)}"
+        raise QBCompilerError(message, code="INTERNAL_ERROR") from error
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _anchors(module: ModuleOp, anchor: str) -> Iterator[Operation]:
+    if anchor == "builtin.module":
+        yield module
+        return
+    for op in module.ops:
+        if op.name == anchor and any(region.blocks for region in op.regions):
+            yield op
+
+
+def _check_needs(instance: Pass, op: Operation) -> None:
+    needed = {need.split(".")[0] for need in instance.needs}
+    if not needed:
+        return
+    present = {Dialect.split_name(inner.name)[0] for inner in op.walk() if "." in inner.name} - _NEUTRAL_DIALECTS
+    if present and not present & needed:
+        raise QBCompilerError(
+            f"pass {instance.name!r} works on {' or '.join(sorted(needed))} operations, found {', '.join(sorted(present))}",
+            code="PIPELINE_ERROR",
+            hint="run the conversion to that dialect first",
+        )
+
+
+def _verify_after(module: ModuleOp, name: str) -> None:
+    try:
+        verify_module(module)
+    except QBCompilerError as error:
+        error.pass_name = name
+        raise

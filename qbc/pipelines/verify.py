@@ -1,0 +1,104 @@
+"""Verification of a module: every operation's own rules, terminators, and definitions before uses.
+
+All violations are collected (up to a limit) and reported together, each with the one operation it concerns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import UnregisteredOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from qbc.errors import QBCompilerError
+from qbc.passes.base import source_names
+
+MAX_VIOLATIONS = 20
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A broken rule: the operation and the text of the rule."""
+
+    operation: Operation
+    message: str
+
+    def __str__(self) -> str:
+        return f"'{_name(self.operation)}' op {self.message}"
+
+
+class VerificationError(QBCompilerError):
+    """IR that breaks rules of its dialects; `violations` holds all of them."""
+
+    default_code = "VERIFY_ERROR"
+
+    def __init__(self, violations: list[Violation]) -> None:
+        self.violations = violations
+        first = violations[0]
+        more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+        super().__init__(f"{first}{more}", node=", ".join(source_names(first.operation)) or None)
+        self.operation = first.operation
+
+
+def verify_module(module: Operation) -> None:
+    """Check a module and everything in it; raises VerificationError with all violations."""
+    checker = _Checker()
+    checker.operation(module, set())
+    if checker.violations:
+        raise VerificationError(checker.violations)
+
+
+class _Checker:
+    def __init__(self) -> None:
+        self.violations: list[Violation] = []
+
+    def add(self, op: Operation, message: str) -> None:
+        if len(self.violations) < MAX_VIOLATIONS:
+            self.violations.append(Violation(op, message))
+
+    def operation(self, op: Operation, visible: set[SSAValue]) -> None:
+        for operand in op.operands:
+            if operand not in visible:
+                self.add(op, "uses a value before its definition, or one that is not visible here")
+        try:
+            op.verify_()
+        except VerifyException as error:
+            self.add(op, _rule(error))
+        if op.regions:
+            inherited = set() if op.get_traits_of_type(IsolatedFromAbove) else visible
+            for region in op.regions:
+                self.region(op, region, inherited)
+        visible.update(op.results)
+
+    def region(self, parent: Operation, region: Region, visible: set[SSAValue]) -> None:
+        blocks = list(region.blocks)
+        inside = set(visible)
+        if len(blocks) > 1:
+            # With control flow between blocks, order inside each block is checked and dominance is not.
+            inside.update(value for block in blocks for op in block.ops for value in op.results)
+        for block in blocks:
+            self.block(parent, block, inside)
+
+    def block(self, parent: Operation, block: Block, visible: set[SSAValue]) -> None:
+        visible.update(block.args)
+        for op in block.ops:
+            self.operation(op, visible)
+        last = block.last_op
+        if last is None or isinstance(last, UnregisteredOp) or isinstance(parent, UnregisteredOp):
+            return
+        if not parent.has_trait(NoTerminator) and not last.has_trait(IsTerminator):
+            self.add(last, f"ends a block of '{parent.name}' but is not a terminator")
+
+
+def _rule(error: VerifyException) -> str:
+    text = str(error).strip()
+    prefix = "Operation does not verify: "
+    while text.startswith(prefix):
+        text = text[len(prefix) :]
+    return text.splitlines()[0] if text else "does not verify"
+
+
+def _name(op: Operation) -> str:
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
