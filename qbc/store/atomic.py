@@ -60,7 +60,11 @@ def _temporary_name(target: Path) -> Path:
 def _link(descriptor: int, target: Path) -> Path:
     temporary = _temporary_name(target)
     temporary.unlink(missing_ok=True)
-    os.link(f"/proc/self/fd/{descriptor}", temporary, follow_symlinks=True)
+    directory = os.open(target.parent, os.O_RDONLY)
+    try:  # a directory descriptor selects linkat, the only call that follows the symbolic link of /proc
+        os.link(f"/proc/self/fd/{descriptor}", temporary, src_dir_fd=directory, follow_symlinks=True)
+    finally:
+        os.close(directory)
     return temporary
 
 

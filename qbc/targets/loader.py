@@ -1,0 +1,117 @@
+"""Reads target files: leaves `[value, P|D|A, reason]` become dataclasses; a leaf without a status is refused."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import yaml
+
+from qbc.errors import QBCompilerError
+from qbc.targets.model import STATUSES, Fact, Target
+
+DIRECTORY = Path(__file__).parent
+DEFAULT_TARGET = "aries-rb"
+_OLD_NAMES = {"aries": "aries-rb", "aries2": "aries-rb", "regulus": "regulus-ra", "regulus2": "regulus-rb"}
+_UNTRACKED = ("name", "facts", "digest")
+
+
+def target_names() -> tuple[str, ...]:
+    """Return the names of all device files."""
+    return tuple(sorted(path.stem for path in DIRECTORY.glob("[!_]*.yaml")))
+
+
+def resolve_name(name: str) -> tuple[str, str | None]:
+    """Return the exact target name and a warning when `name` is one of an older release; unknown names are refused."""
+    if name in target_names():
+        return name, None
+    if name in _OLD_NAMES:
+        return _OLD_NAMES[name], f"target {name!r} is now called {_OLD_NAMES[name]!r}"
+    near = difflib.get_close_matches(name.lower().replace("_", "-"), target_names(), n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(target_names())}"
+    raise QBCompilerError(f"unknown target device {name!r}", code="TARGET_ERROR", hint=hint)
+
+
+@cache
+def load_target(name: str) -> Target:
+    """Load a device by its exact name; raises TARGET_ERROR for an unknown one."""
+    exact, _ = resolve_name(name)
+    return load_target_file(DIRECTORY / f"{exact}.yaml")
+
+
+def load_target_file(path: Path) -> Target:
+    """Load a target file (also a user's own); `extends` names a file in the same directory or one of ours."""
+    tree = _read(path, depth=0)
+    name = tree.pop("name", None)
+    if not isinstance(name, str):
+        raise _error(path, "has no name")
+    facts: dict[str, Fact] = {}
+    values = _build(Target, tree, "", facts, path)
+    digest = hashlib.sha256(repr(sorted((key, fact.value, fact.status) for key, fact in facts.items())).encode())
+    return Target(name=name, facts=facts, digest=digest.hexdigest()[:16], **values)
+
+
+def _read(path: Path, depth: int) -> dict[str, Any]:
+    if depth > 4:
+        raise _error(path, "extends too many files")
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise _error(path, f"cannot be read: {str(error).splitlines()[0]}") from None
+    if not isinstance(tree, dict):
+        raise _error(path, "is not a mapping")
+    base = tree.pop("extends", None)
+    if base is None:
+        return tree
+    beside = path.parent / str(base)
+    return _merge(_read(beside if beside.exists() else DIRECTORY / str(base), depth + 1), tree)
+
+
+def _merge(base: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in override.items():
+        inner = merged.get(key)
+        merged[key] = _merge(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _build(cls: type, tree: Any, prefix: str, facts: dict[str, Fact], path: Path) -> dict[str, Any]:
+    if not isinstance(tree, dict):
+        raise _error(path, f"needs a mapping at {prefix or 'the top'}")
+    hints = get_type_hints(cls)
+    names = [item.name for item in fields(cls) if item.name not in _UNTRACKED]
+    unknown = sorted(set(map(str, tree)) - set(names))
+    if unknown:
+        raise _error(path, f"has unknown keys at {prefix or 'the top'}: {', '.join(unknown)}")
+    values: dict[str, Any] = {}
+    for name in names:
+        key = f"{prefix}{name}"
+        if name not in tree:
+            raise _error(path, f"lacks {key}")
+        if is_dataclass(hints[name]):
+            values[name] = hints[name](**_build(hints[name], tree[name], f"{key}.", facts, path))
+            continue
+        facts[key] = _fact(tree[name], hints[name], key, path)
+        values[name] = facts[key].value
+    return values
+
+
+def _fact(leaf: Any, hint: Any, key: str, path: Path) -> Fact:
+    if not (isinstance(leaf, list) and len(leaf) == 3 and leaf[1] in STATUSES and isinstance(leaf[2], str)):
+        raise _error(path, f"needs [value, P|D|A, reason] at {key}")
+    value = leaf[0]
+    if hint is float and type(value) in (int, float):
+        value = float(value)
+    elif hint == tuple[str, ...] and isinstance(value, list):
+        value = tuple(map(str, value))
+    if hint in (int, float, bool) and type(value) is not hint:
+        raise _error(path, f"needs a {hint.__name__} at {key}, found {value!r}")
+    return Fact(value, STATUSES[leaf[1]], leaf[2])
+
+
+def _error(path: Path, what: str) -> QBCompilerError:
+    return QBCompilerError(f"target file {path.name!r} {what}", code="TARGET_ERROR")
