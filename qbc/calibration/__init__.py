@@ -1,1 +1,6 @@
+"""Calibration data sets: sample sources that feed `quant-collect`."""
 
+from qbc.calibration.inputs import InputSpec, fit_array
+from qbc.calibration.sources import ArraySamples, FileSamples, RandomSamples, open_samples
+
+__all__ = ["ArraySamples", "FileSamples", "InputSpec", "RandomSamples", "fit_array", "open_samples"]

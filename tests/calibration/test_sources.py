@@ -1,0 +1,153 @@
+"""Sample sources: forms, layouts, and one clear error for every bad sample."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from qbc.calibration import InputSpec, RandomSamples, open_samples
+from qbc.errors import QBCompilerError
+
+IMAGE = InputSpec("x", (1, 4, 6, 3), "float32", "nchw")
+TOKENS = InputSpec("tokens", (1, 8), "int32")
+
+
+def arrays(count: int, shape: tuple[int, ...] = (1, 4, 6, 3)) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(shape).astype(np.float32) for _ in range(count)]
+
+
+def save(directory: Path, items: list[np.ndarray]) -> None:
+    for index, item in enumerate(items):
+        np.save(directory / f"{index:03}.npy", item)
+
+
+def test_directory_is_sorted_and_repeatable(tmp_path: Path) -> None:
+    items = arrays(5)
+    save(tmp_path, items[::-1])
+    source = open_samples(tmp_path, [IMAGE])
+    assert len(source) == 5
+    for _ in range(2):
+        assert all(np.array_equal(s["x"], want) for s, want in zip(source, items[::-1], strict=True))
+
+
+@pytest.mark.parametrize("layout", [(0, 1, 2, 3), (0, 3, 1, 2)])
+@pytest.mark.parametrize("batch", [True, False])
+def test_both_layouts_are_read(layout: tuple[int, ...], batch: bool) -> None:
+    item = arrays(1)[0]
+    given = item.transpose(layout)
+    (sample,) = open_samples([given if batch else given[0]], [IMAGE])
+    assert np.array_equal(sample["x"], item) and sample["x"].flags.c_contiguous
+
+
+def test_ambiguous_layout_is_channel_last() -> None:
+    spec = InputSpec("x", (1, 3, 3, 3), "float32", "nchw")
+    item = arrays(1, (1, 3, 3, 3))[0]
+    (sample,) = open_samples([item], [spec])
+    assert np.array_equal(sample["x"], item)
+
+
+def test_stacks_lists_and_unions(tmp_path: Path) -> None:
+    items = arrays(4)
+    np.save(tmp_path / "stack.npy", np.concatenate(items))
+    (tmp_path / "one").mkdir()
+    save(tmp_path / "one", items[:1])
+    (tmp_path / "list.txt").write_text("one/000.npy\n\nstack.npy\n")
+    assert len(open_samples(tmp_path / "stack.npy", [IMAGE])) == 4
+    assert len(open_samples(tmp_path / "list.txt", [IMAGE])) == 5
+    union = open_samples([str(tmp_path / "one"), str(tmp_path / "stack.npy")], [IMAGE])
+    assert [float(s["x"][0, 0, 0, 0]) for s in union][1:] == [float(i[0, 0, 0, 0]) for i in items]
+
+
+def test_several_inputs_by_name(tmp_path: Path) -> None:
+    item = arrays(1)[0]
+    np.savez(tmp_path / "a.npz", x=item, tokens=np.arange(8))
+    (sample,) = open_samples(tmp_path, [IMAGE, TOKENS])
+    assert sample["tokens"].dtype == np.int32 and np.array_equal(sample["x"], item)
+    (again,) = open_samples([{"x": item, "tokens": np.arange(8)}], [IMAGE, TOKENS])
+    assert np.array_equal(again["tokens"][0], np.arange(8))
+
+
+def test_random_is_seeded() -> None:
+    first, second = RandomSamples((IMAGE, TOKENS), 3), RandomSamples((IMAGE, TOKENS), 3)
+    for a, b in zip(first, second, strict=True):
+        assert np.array_equal(a["x"], b["x"]) and a["tokens"].dtype == np.int32
+    assert len({float(s["x"].sum()) for s in first}) == 3
+
+
+def refused(data: object, *specs: InputSpec, code: str = "INVALID_CALIBRATION_DATA") -> str:
+    with pytest.raises(QBCompilerError) as caught:
+        list(open_samples(data, specs or (IMAGE,)))  # type: ignore[arg-type]
+    assert caught.value.code == code
+    return str(caught.value)
+
+
+def test_wrong_shape_names_file_and_permutation(tmp_path: Path) -> None:
+    save(tmp_path, [arrays(1)[0].transpose(0, 2, 3, 1)])
+    message = refused(tmp_path)
+    assert (
+        "000.npy" in message and "[1, 4, 6, 3]" in message and "[1, 6, 3, 4]" in message and "[0, 3, 1, 2]" in message
+    )
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_non_finite_is_located(bad: float) -> None:
+    item = arrays(1)[0]
+    item[0, 1, 2, 0] = bad
+    assert "[0, 1, 2, 0]" in refused([item])
+
+
+def test_wrong_dtypes_are_refused() -> None:
+    assert "complex64" in refused([arrays(1)[0].astype(np.complex64)])
+    assert "int32" in refused([{"tokens": np.zeros(8, np.float32)}], TOKENS)
+    assert "9999999999" in refused([{"tokens": np.full(8, 9999999999)}], TOKENS)
+    assert "empty" in refused([np.zeros((0, 6, 3), np.float32)])
+
+
+def test_integer_samples_for_a_float_input_are_noticed() -> None:
+    notices: list[str] = []
+    (sample,) = open_samples([np.full((4, 6, 3), 7, np.uint8)], [IMAGE], notices.append)
+    assert sample["x"].dtype == np.float32 and len(notices) == 1
+
+
+def test_damaged_and_foreign_files(tmp_path: Path) -> None:
+    (tmp_path / "bad.npy").write_bytes(b"\x93NUMPY\x01\x00garbage")
+    assert "bad.npy" in refused(tmp_path)
+    with open(tmp_path / "bad.npy", "wb") as handle:
+        pickle.dump({"a": 1}, handle)
+    assert "bad.npy" in refused(tmp_path)
+    np.save(tmp_path / "bad.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    assert "bad.npy" in refused(tmp_path)
+    (tmp_path / "bad.npy").unlink()
+    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04" + bytes(64))
+    assert "bad.npz" in refused(tmp_path)
+
+
+def test_mutated_files_never_escape(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", arrays(1)[0])
+    original = (tmp_path / "a.npy").read_bytes()
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        data = bytearray(original)
+        for position in rng.integers(0, 160, 3):
+            data[position] ^= int(rng.integers(1, 256))
+        (tmp_path / "a.npy").write_bytes(bytes(data[: int(rng.integers(1, len(data) + 1))]))
+        try:
+            list(open_samples(tmp_path, [IMAGE]))
+        except QBCompilerError as error:
+            assert error.code == "INVALID_CALIBRATION_DATA"
+
+
+def test_missing_empty_and_unsupported(tmp_path: Path) -> None:
+    refused(tmp_path / "nowhere")
+    refused(tmp_path, code="NO_CALIBRATION_DATA")
+    refused([], code="NO_CALIBRATION_DATA")
+    (tmp_path / "a.png").write_bytes(b"")
+    refused(tmp_path, code="UNSUPPORTED_FEATURE")
+    (tmp_path / "list.txt").write_text("nowhere.npy\n")
+    assert "nowhere.npy" in refused(tmp_path / "list.txt")
+    refused({"y": arrays(1)[0]})
+    refused(arrays(1)[0], IMAGE, TOKENS)
