@@ -1,0 +1,205 @@
+"""What every operation of the `quant` dialect shares: shape checks and property access.
+
+Properties of the float levels (created, ranged) and of the materialized level are both optional here;
+`quant-verify` says which of them must be present at which level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from xdsl.dialects.builtin import (
+    BoolAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import base, operand_def, opt_prop_def, result_def, traits_def, var_operand_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from qbc.dialects.blob import BlobAttr
+from qbc.dialects.common import PlainFormOp, broadcast
+
+AnyTensor = TensorType[Attribute]
+
+INTS = DenseArrayBase.constr(i64)
+INT = IntegerAttr.constr(i64)
+BOOL = base(IntegerAttr)
+FLOAT = base(FloatAttr)
+TEXT = base(StringAttr)
+BLOB = base(BlobAttr)
+
+
+def ints(op: Operation, name: str) -> tuple[int, ...]:
+    """Return an integer-list property."""
+    attribute = op.properties[name]
+    assert isinstance(attribute, DenseArrayBase)
+    return tuple(int(value) for value in attribute.get_values())
+
+
+def integer(op: Operation, name: str, default: int | None = None) -> int:
+    """Return an integer (or boolean) property, or `default` where it is absent and a default is given."""
+    attribute = op.properties.get(name)
+    if attribute is None and default is not None:
+        return default
+    assert isinstance(attribute, IntegerAttr), f"{op.name} has no integer property {name}"
+    return abs(attribute.value.data) if _is_bool(attribute) else attribute.value.data
+
+
+def number(op: Operation, name: str, default: float | None = None) -> float:
+    """Return a float property, or `default` where it is absent and a default is given."""
+    attribute = op.properties.get(name)
+    if attribute is None and default is not None:
+        return default
+    assert isinstance(attribute, FloatAttr), f"{op.name} has no float property {name}"
+    return float(attribute.value.data)
+
+
+def text(op: Operation, name: str, default: str = "") -> str:
+    """Return a string property, or `default` where it is absent."""
+    attribute = op.properties.get(name)
+    return attribute.data if isinstance(attribute, StringAttr) else default
+
+
+def int_attr(value: int) -> IntegerAttr[IntegerType]:
+    """Return an i64 attribute."""
+    return IntegerAttr(int(value), i64)
+
+
+def ints_attr(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
+    """Return an integer-list attribute."""
+    return DenseArrayBase.from_list(i64, [int(value) for value in values])
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """Return the shape of a tensor value."""
+    assert isinstance(value.type, TensorType)
+    return tuple(value.type.get_shape())
+
+
+def _is_bool(attribute: Attribute) -> bool:
+    return isinstance(attribute, IntegerAttr) and attribute.type == IntegerType(1)
+
+
+class QuantOp(PlainFormOp):
+    """Base of all quant operations with one result."""
+
+    traits = traits_def(Pure())
+
+    @property
+    def output(self) -> SSAValue:
+        """The result."""
+        return self.results[0]
+
+    def infer_shape(self) -> tuple[int, ...] | None:
+        """Return the result shape that operands and properties imply, or None where they leave it open."""
+        return None
+
+    def infer_result_type(self) -> Attribute:
+        """Return the result type: the inferred shape with the element type of the result."""
+        result = self.results[0].type
+        shape = self.infer_shape()
+        if shape is None or not isinstance(result, TensorType):
+            return result
+        return TensorType(result.element_type, shape)
+
+    def verify_(self) -> None:
+        inferred = self.infer_result_type()
+        if inferred != self.results[0].type:
+            raise VerifyException(f"result type is {self.results[0].type}, expected {inferred}")
+
+    @classmethod
+    def make(
+        cls,
+        operands: Sequence[SSAValue],
+        result_type: Attribute,
+        properties: Mapping[str, Attribute | None],
+        location: Any,
+    ) -> Self:
+        """Create the operation; properties that are None are left out."""
+        present = {name: value for name, value in properties.items() if value is not None}
+        return cls.create(operands=list(operands), result_types=[result_type], properties=present, location=location)
+
+
+class UnaryOp(QuantOp):
+    """Base: one operand `x`, one result."""
+
+    x = operand_def(TensorType)
+    result = result_def(TensorType)
+
+
+class SameShapeOp(UnaryOp):
+    """Base: the result has the shape of the operand."""
+
+    def infer_shape(self) -> tuple[int, ...] | None:
+        return shape_of(self.operands[0])
+
+
+class BinaryOp(QuantOp):
+    """Base: operands `a` and `b` of equal rank with numpy broadcasting, optional fused activation."""
+
+    a = operand_def(TensorType)
+    b = operand_def(TensorType)
+    result = result_def(TensorType)
+    activation = opt_prop_def(TEXT)
+    activation_min = opt_prop_def(FLOAT)
+    activation_max = opt_prop_def(FLOAT)
+    lo = opt_prop_def(INT)
+    hi = opt_prop_def(INT)
+
+    def infer_shape(self) -> tuple[int, ...] | None:
+        return broadcast(shape_of(self.operands[0]), shape_of(self.operands[1]))
+
+    def verify_(self) -> None:
+        super().verify_()
+        check_activation(self)
+
+
+class VariadicOp(QuantOp):
+    """Base: any number of operands, one result."""
+
+    inputs = var_operand_def(TensorType)
+    result = result_def(TensorType)
+
+
+def check_activation(op: Operation) -> None:
+    """Raise VerifyException unless the fused activation is relu, relu6 or clip (with its bounds)."""
+    kind = op.properties.get("activation")
+    if kind is None:
+        return
+    if not isinstance(kind, StringAttr) or kind.data not in ("relu", "relu6", "clip"):
+        raise VerifyException('activation is "relu", "relu6" or "clip"')
+    if kind.data == "clip" and not {"activation_min", "activation_max"} & set(op.properties):
+        raise VerifyException('activation "clip" needs activation_min or activation_max')
+
+
+__all__ = [
+    "BLOB",
+    "BOOL",
+    "FLOAT",
+    "INT",
+    "INTS",
+    "TEXT",
+    "AnyTensor",
+    "BinaryOp",
+    "BoolAttr",
+    "QuantOp",
+    "SameShapeOp",
+    "UnaryOp",
+    "VariadicOp",
+    "check_activation",
+    "int_attr",
+    "integer",
+    "ints",
+    "ints_attr",
+    "number",
+    "shape_of",
+    "text",
+]
