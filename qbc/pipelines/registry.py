@@ -180,7 +180,9 @@ def instantiate(call: PassCall) -> Pass:
     for key, value in call.options:
         if key not in fields:
             accepted = f"options are {', '.join(fields)}" if fields else "it has no options"
-            raise PipelineError(f"pass {call.name!r} has no option {key!r}", hint=did_you_mean(key, list(fields)) or accepted)
+            raise PipelineError(
+                f"pass {call.name!r} has no option {key!r}", hint=did_you_mean(key, list(fields)) or accepted
+            )
         hint = _hints(cls)[fields[key].name]
         fitted = _fit(value, hint)
         if fitted is _MISFIT:

@@ -9,7 +9,16 @@ from __future__ import annotations
 from io import StringIO
 from typing import IO
 
-from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, IntAttr, ModuleOp, NameLoc, StringAttr, UnknownLoc
+from xdsl.dialects.builtin import (
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+    UnknownLoc,
+)
 from xdsl.ir import Attribute, Operation
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -103,9 +112,7 @@ def parse_ir(ctx: CompileContext, text: str, name: str) -> ModuleOp:
         position = parser.pos
         line, column = _line_and_column(text, position)
         message = "nesting is too deep" if isinstance(error, RecursionError) else _first_line(str(error))
-        raise IRParseError(
-            f"{name}:{line}:{column}: {message}", line=line, excerpt=_excerpt(text, position)
-        ) from None
+        raise IRParseError(f"{name}:{line}:{column}: {message}", line=line, excerpt=_excerpt(text, position)) from None
 
 
 def operation_text(op: Operation) -> str:

@@ -1,0 +1,92 @@
+"""Reading a module from any file we know, and writing IR text with its blobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from qbc.driver.blobs import sidecar, write_blobs
+from qbc.driver.context import DriverContext
+from qbc.errors import QBCompilerError
+from qbc.passes.base import CompileContext
+from qbc.pipelines.text import parse_ir, print_ir
+
+InputShapes = Mapping[str, tuple[int, ...]]
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file; unreadable or binary files are ARGUMENT_ERROR."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise QBCompilerError(f"cannot read {str(path)!r}: {error.strerror}", code="ARGUMENT_ERROR") from None
+    except UnicodeDecodeError:
+        raise QBCompilerError(
+            f"{str(path)!r} is not text", code="ARGUMENT_ERROR", hint="inputs are .mlir, .onnx, .mblt and .mxq files"
+        ) from None
+
+
+def read_module(path: Path, ctx: DriverContext, *, input_shapes: InputShapes | None = None) -> ModuleOp:
+    """Read a module by the suffix of the file: `.onnx` is imported, snapshots are opened, anything else is IR text."""
+    suffix = path.suffix.lower()
+    if suffix in (".onnx", ".mblt", ".mxq"):
+        require_file(path)
+    if suffix == ".onnx":
+        from qbc.frontends.onnx import import_onnx
+
+        return import_onnx(path, ctx.store, input_shapes=dict(input_shapes or {}))
+    if suffix == ".mblt":
+        from qbc.artifact.mblt import read_mblt
+
+        return read_mblt(path, ctx, ctx.store).module
+    if suffix == ".mxq":
+        from qbc.driver.mxq_text import module_of_mxq
+
+        return module_of_mxq(path, ctx)
+    text = read_text(path)
+    add_sidecar(path, ctx)
+    return parse_ir(ctx, text, str(path))
+
+
+def require_file(path: Path) -> None:
+    """Raise ARGUMENT_ERROR unless `path` is an existing file."""
+    if not path.exists():
+        raise QBCompilerError(f"file {str(path)!r} does not exist", code="ARGUMENT_ERROR")
+    if not path.is_file():
+        raise QBCompilerError(f"{str(path)!r} is not a file", code="ARGUMENT_ERROR")
+
+
+def add_sidecar(path: Path, ctx: DriverContext) -> None:
+    """Make the blobs beside an IR text file available, when there are any."""
+    if sidecar(path).is_dir():
+        ctx.add_blob_directory(sidecar(path))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file through a temporary file beside it; unwritable places are OUTPUT_WRITE_ERROR."""
+    import os
+    import tempfile
+
+    temporary: str | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
+            handle.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+        temporary = None
+    except OSError as error:
+        raise QBCompilerError(f"cannot write {str(path)!r}: {error.strerror}", code="OUTPUT_WRITE_ERROR") from None
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def write_ir(module: ModuleOp, ctx: CompileContext, path: Path, *, generic: bool = False) -> None:
+    """Write IR text to `path` and the blobs it names to the directory beside it."""
+    write_text(path, print_ir(module, generic=generic))
+    if not isinstance(ctx, DriverContext) or ctx.has_store:
+        write_blobs(module, ctx.store, sidecar(path))

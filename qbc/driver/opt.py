@@ -1,0 +1,311 @@
+"""`qbc-opt`: run any pass pipeline on IR text, ONNX models and snapshots.
+
+    qbc-opt model.onnx --pass-pipeline='framework-fold-shapes,convert-framework-to-mblt' -o model.mlir
+    qbc-opt model.mlir --pass-pipeline='builtin.module(func.func(mblt-fold-batch-norm),convert-mblt-to-quant)'
+
+IR goes to stdout or to the file of `-o`; the weights that it names go to the directory `model.blobs` beside that file
+(or to `--blobs DIR`) and are found there again. Errors go to stderr as `error[CODE]: message`; the exit status is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from qbc.driver.blobs import write_blobs
+from qbc.driver.context import DriverContext, make_context, register_third_party_dialects
+from qbc.driver.diagnostics import Diagnostic, check_expectations, diagnostics_of, expectations_of
+from qbc.driver.files import add_sidecar, read_module, read_text, write_ir
+from qbc.errors import QBCompilerError
+from qbc.pipelines.grammar import Pipeline, parse_pipeline
+from qbc.pipelines.text import parse_ir, print_ir
+
+_SPLIT = re.compile(r"^// -----[^\n]*$", re.MULTILINE)
+_REPRODUCER = re.compile(r"^// qbc-opt reproducer: (?P<pipeline>.*)$", re.MULTILINE)
+SPLIT_LINE = "// -----\n"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `qbc-opt` with the given arguments; returns the exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as exit_request:  # argparse ends this way; callers in the same process want a number
+        return exit_request.code if isinstance(exit_request.code, int) else 1
+    try:
+        return _run(options)
+    except QBCompilerError as error:
+        _report(diagnostics_of(error))
+    except KeyboardInterrupt:
+        _report([Diagnostic("INTERRUPTED", "interrupted")])
+    except BrokenPipeError:
+        sys.stderr.close()
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="qbc-opt",
+        description="Run a pass pipeline on .mlir text, an .onnx model, or a .mblt or .mxq snapshot.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("input", nargs="?", default="-", help="input file; '-' or nothing reads IR text from stdin")
+    add("-o", "--output", default="-", help="output file (default: stdout)")
+    add("-p", "--pass-pipeline", default="", metavar="TEXT", help="passes to run, flat or nested text")
+    add("--list-passes", action="store_true", help="list all passes with their options and stop")
+    add("--show-dialects", action="store_true", help="list the known dialects and stop")
+    add("--split-input-file", action="store_true", help="treat parts between '// -----' lines as separate modules")
+    add("--verify-diagnostics", action="store_true", help="check errors against '// expected-error {{...}}' comments")
+    add(
+        "--verify-each",
+        nargs="?",
+        const="true",
+        default="true",
+        choices=("true", "false"),
+        metavar="BOOL",
+        help="verify after each pass (default: true; false verifies before the first and after the last)",
+    )
+    add("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
+    add(
+        "--print-op-generic",
+        "--mlir-print-op-generic",
+        dest="generic",
+        action="store_true",
+        help="print the generic form",
+    )
+    add("--no-locations", action="store_true", help="print no source names")
+    for when in ("before", "after"):
+        add(
+            f"--print-ir-{when}",
+            f"--mlir-print-ir-{when}",
+            dest=f"print_{when}",
+            action="append",
+            default=[],
+            metavar="PASS",
+            help=f"print the module {when} a pass on stderr (repeatable)",
+        )
+        add(
+            f"--print-ir-{when}-all",
+            f"--mlir-print-ir-{when}-all",
+            dest=f"print_{when}",
+            action="append_const",
+            const="*",
+            help=f"print the module {when} every pass",
+        )
+    add(
+        "--print-ir-after-change",
+        "--mlir-print-ir-after-change",
+        dest="after_change",
+        action="store_true",
+        help="with --print-ir-after*: print only where the module changed",
+    )
+    add("--dump-ir", type=Path, metavar="DIR", help="write one numbered file for each pass that changed the module")
+    add("--timing", "--mlir-timing", dest="timing", action="store_true", help="print a timing tree on stderr")
+    add(
+        "--statistics",
+        "--mlir-pass-statistics",
+        dest="statistics",
+        action="store_true",
+        help="print the counts of passes",
+    )
+    add("--print-pipeline", action="store_true", help="print the pipeline with every option filled in, and stop")
+    add(
+        "--crash-reproducer", type=Path, metavar="FILE", help="on a failure write the module and the remaining pipeline"
+    )
+    add("--run-reproducer", action="store_true", help="run the pipeline that a reproducer file names")
+    add("--blobs", type=Path, metavar="DIR", help="directory of weights to read and to write")
+    add(
+        "--input-shape", action="append", default=[], metavar="NAME=1x3x224x224", help="bind the shape of a model input"
+    )
+    add("--target-device", metavar="NAME", help="device name or YAML file for passes that need a target")
+    add("--calib-data-path", action="append", default=[], metavar="PATH", help="calibration samples (repeatable)")
+    add("--use-random-calib", action="store_true", help="calibrate with seeded random data")
+    return parser
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """One part of the input: its text padded so that line numbers are those of the file, and its first line."""
+
+    text: str
+    first_line: int
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.list_passes:
+        return _list_passes()
+    if options.show_dialects:
+        print("\n".join(_context(options).registered_dialect_names))
+        return 0
+    pipeline = parse_pipeline(options.pass_pipeline)
+    if options.print_pipeline:
+        from qbc.pipelines.registry import complete
+
+        print(complete(pipeline))
+        return 0
+    path = None if options.input == "-" else Path(options.input)
+    if path is not None and path.suffix.lower() in (".onnx", ".mblt", ".mxq"):
+        return _run_binary(path, pipeline, options)
+    text = sys.stdin.read() if path is None else read_text(path)
+    if options.run_reproducer:
+        pipeline = _pipeline_of_reproducer(text)
+    return _run_text(text, path, pipeline, options)
+
+
+def _run_binary(path: Path, pipeline: Pipeline, options: argparse.Namespace) -> int:
+    ctx = _context(options)
+    module = read_module(path, ctx, input_shapes=_input_shapes(options))
+    _apply(module, pipeline, ctx, options)
+    if options.output != "-":
+        write_ir(module, ctx, Path(options.output), generic=options.generic)
+    else:
+        _to_stdout(module, ctx, options)
+    _finish(ctx, options)
+    return 0
+
+
+def _run_text(text: str, path: Path | None, pipeline: Pipeline, options: argparse.Namespace) -> int:
+    name = "-" if path is None else str(path)
+    outputs: list[str] = []
+    failed = False
+    for chunk in _chunks(text, options.split_input_file):
+        ctx = _context(options)
+        if path is not None:
+            add_sidecar(path, ctx)
+        diagnostics: list[Diagnostic] = []
+        module = None
+        try:
+            module = parse_ir(ctx, chunk.text, name)
+            _apply(module, pipeline, ctx, options)
+            outputs.append(_output_text(module, ctx, options))
+        except QBCompilerError as error:
+            diagnostics = diagnostics_of(error)
+        failed |= _judge(chunk, diagnostics, name, options)
+        _finish(ctx, options)
+        if diagnostics and not options.split_input_file and not options.verify_diagnostics:
+            return 1
+    _write_outputs(outputs, options)
+    return 1 if failed else 0
+
+
+def _judge(chunk: _Chunk, diagnostics: list[Diagnostic], name: str, options: argparse.Namespace) -> bool:
+    """Report the errors of one part; returns whether the run fails because of them."""
+    if not options.verify_diagnostics:
+        _report(diagnostics)
+        return bool(diagnostics)
+    lines = chunk.text.split("\n")[chunk.first_line - 1 :]
+    complaints = check_expectations(expectations_of("\n".join(lines), chunk.first_line), diagnostics)
+    for complaint in complaints:
+        sys.stderr.write(f"{name}: {complaint}\n")
+    return bool(complaints)
+
+
+def _chunks(text: str, split: bool) -> list[_Chunk]:
+    if not split:
+        return [_Chunk(text, 1)]
+    chunks = []
+    position = 0
+    for part in _SPLIT.split(text):
+        first_line = text.count("\n", 0, position) + 1
+        if part.strip():
+            chunks.append(_Chunk("\n" * (first_line - 1) + part, first_line))
+        position += len(part)
+        separator = _SPLIT.match(text, position)
+        position = separator.end() if separator else position
+    return chunks
+
+
+def _output_text(module: ModuleOp, ctx: DriverContext, options: argparse.Namespace) -> str:
+    if options.output != "-" and not options.blobs and not options.split_input_file:
+        write_ir(module, ctx, Path(options.output), generic=options.generic)
+        return ""
+    if options.blobs and ctx.has_store:
+        write_blobs(module, ctx.store, options.blobs)
+    return print_ir(module, generic=options.generic, locations=not options.no_locations)
+
+
+def _write_outputs(outputs: list[str], options: argparse.Namespace) -> None:
+    text = SPLIT_LINE.join(outputs)
+    if options.output == "-":
+        sys.stdout.write(text)
+    elif text:
+        from qbc.driver.files import write_text
+
+        write_text(Path(options.output), text)
+
+
+def _to_stdout(module: ModuleOp, ctx: DriverContext, options: argparse.Namespace) -> None:
+    if options.blobs:
+        write_blobs(module, ctx.store, options.blobs)
+    sys.stdout.write(print_ir(module, generic=options.generic, locations=not options.no_locations))
+
+
+def _context(options: argparse.Namespace) -> DriverContext:
+    ctx = make_context(
+        target=options.target_device,
+        blob_directories=[options.blobs] if options.blobs and options.blobs.is_dir() else [],
+        allow_unregistered=options.allow_unregistered_dialect,
+    )
+    if options.show_dialects:
+        register_third_party_dialects(ctx)
+    return ctx
+
+
+def _apply(module: ModuleOp, pipeline: Pipeline, ctx: DriverContext, options: argparse.Namespace) -> None:
+    from qbc.driver.watch import instrumentations_of
+    from qbc.pipelines.runner import run_pipeline
+
+    if options.calib_data_path or options.use_random_calib:
+        from qbc.driver.samples import BoundSamples
+
+        data = options.calib_data_path or None
+        ctx.samples = BoundSamples(data[0] if data and len(data) == 1 else data, module, ctx)
+    with instrumentations_of(options) as watching:
+        run_pipeline(module, pipeline, ctx, instrumentations=watching, verify_each=options.verify_each == "true")
+
+
+def _finish(ctx: DriverContext, options: argparse.Namespace) -> None:
+    for notice in ctx.notices:
+        sys.stderr.write(f"notice: {notice}\n")
+    if options.statistics:
+        for name, table in ctx.statistics.items():
+            for what, number in table.items():
+                sys.stderr.write(f"  {number:8d}  {name}: {what}\n")
+
+
+def _pipeline_of_reproducer(text: str) -> Pipeline:
+    match = _REPRODUCER.search(text)
+    if match is None:
+        raise QBCompilerError(
+            "the input is not a reproducer: it has no '// qbc-opt reproducer:' line", code="ARGUMENT_ERROR"
+        )
+    return parse_pipeline(match["pipeline"])
+
+
+def _input_shapes(options: argparse.Namespace) -> dict[str, tuple[int, ...]]:
+    from qbc.driver.arguments import parse_input_shapes
+
+    return parse_input_shapes(options.input_shape)
+
+
+def _list_passes() -> int:
+    from qbc.driver.listing import pass_list
+
+    sys.stdout.write(pass_list())
+    return 0
+
+
+def _report(diagnostics: list[Diagnostic]) -> None:
+    for diagnostic in diagnostics:
+        sys.stderr.write(diagnostic.render())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

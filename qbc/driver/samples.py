@@ -1,0 +1,88 @@
+"""Calibration samples that are opened when a pass first asks for them.
+
+What a sample must look like follows from the graph inputs, and those exist only after import and conversion; so the
+source is bound to the module and reads the arguments of `@main` on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from qbc.errors import QBCompilerError
+from qbc.passes.base import CompileContext
+
+if TYPE_CHECKING:
+    from qbc.calibration import InputSpec
+
+
+class BoundSamples:
+    """A sample source over data of the user, or seeded random data when `data` is None."""
+
+    def __init__(self, data: Any, module: ModuleOp, ctx: CompileContext) -> None:
+        self._data = data
+        self._module = module
+        self._ctx = ctx
+        self._opened: Any = None
+
+    def _source(self) -> Any:
+        if self._opened is None:
+            from qbc.calibration import RandomSamples, open_samples
+
+            specs = input_specs(self._module)
+            if self._data is None:
+                self._ctx.notice("calibrated with random data: the accuracy of the result means nothing")
+                self._opened = RandomSamples(tuple(specs))
+            else:
+                self._opened = open_samples(self._data, specs, self._ctx.notice)
+        return self._opened
+
+    def __len__(self) -> int:
+        return len(self._source())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._source())
+
+
+def main_function(module: ModuleOp) -> FuncOp:
+    """Return `func.func @main`; raises VERIFY_ERROR when there is none."""
+    for op in module.ops:
+        if isinstance(op, FuncOp) and op.sym_name.data == "main":
+            return op
+    raise QBCompilerError("the module has no function @main", code="VERIFY_ERROR")
+
+
+def argument_attributes(func: FuncOp) -> list[dict[str, Attribute]]:
+    """Return the attribute dictionary of each argument."""
+    if func.arg_attrs is None:
+        return [{} for _ in func.args]
+    return [dict(part.data) if isinstance(part, DictionaryAttr) else {} for part in func.arg_attrs]
+
+
+def input_specs(module: ModuleOp) -> list[InputSpec]:
+    """Return what each graph input accepts; symbolic dimensions are refused with a hint."""
+    from qbc.calibration import InputSpec
+    from qbc.dialects.blob import dtype_name
+
+    func = main_function(module)
+    specs = []
+    for index, (argument, attributes) in enumerate(zip(func.args, argument_attributes(func), strict=True)):
+        name = _text(attributes.get("mblt.name")) or _text(attributes.get("framework.name")) or f"input{index}"
+        kind = argument.type
+        if not isinstance(kind, TensorType) or any(dim < 0 for dim in kind.get_shape()):
+            raise QBCompilerError(
+                f"input {name!r} has the type {kind}, calibration needs fixed dimensions",
+                code="SHAPE_ERROR",
+                hint=f"bind them with --input-shape {name}=...",
+            )
+        layout = _text(attributes.get("mblt.source_layout"))
+        specs.append(InputSpec(name, tuple(kind.get_shape()), dtype_name(kind.element_type), layout))
+    return specs
+
+
+def _text(attribute: Attribute | None) -> str | None:
+    return attribute.data if isinstance(attribute, StringAttr) else None
