@@ -43,10 +43,7 @@ def _finish(total, x: np.ndarray, inputs: list[np.ndarray], a: Attributes, c: At
     if plane == "hi":
         return exact(total(planes(x)[0], 0))
     rest = list(inputs[1:])
-    if plane == "lo":
-        acc = 256 * rest.pop(0).astype(np.int64) + total(planes(x)[1], 0)
-    else:
-        acc = total(x, a["zx"])
+    acc = 256 * rest.pop(0).astype(np.int64) + total(planes(x)[1], 0) if plane == "lo" else total(x, a["zx"])
     codes = requantize(exact(acc) + exact(c["bias"]), c["multiplier"], c["shift"], a["z"], a["lo"], a["hi"])
     if "table" in c:
         codes = exact(c["table"])[(codes + 128).astype(np.int64)]
