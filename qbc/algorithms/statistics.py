@@ -7,7 +7,9 @@ maximum, tails and histogram are bit-equal, sums agree to rounding (1e-12).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numba
 import numpy as np
@@ -107,7 +109,8 @@ class Sketch:
 
     def update(self, values: npt.NDArray[np.generic]) -> None:
         """Add all elements of an array; raises ValueError when one is NaN or infinite."""
-        flat = np.ascontiguousarray(values, dtype=np.float32).reshape(-1)
+        # In memory order, so that a transposed view is not copied; the order does not matter.
+        flat = np.asarray(values, dtype=np.float32).ravel(order="K")
         if flat.size == 0:
             return
         low, high, total, square = _moments(flat)
@@ -185,15 +188,15 @@ class Statistics:
         """The histogram as an object."""
         return Histogram(self.exponent, self.counts)
 
-    def moments(self) -> F64:
-        """Return the scalars as one array: count, minimum, maximum, total, square, bin exponent."""
-        return np.array(
-            [self.count, self.minimum, self.maximum, self.total, self.square, self.exponent], dtype=np.float64
-        )
+    def to_arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """Return the fields as arrays: moments (count, minimum, maximum, total, square, exponent), counts, tails."""
+        moments = np.array([self.count, self.minimum, self.maximum, self.total, self.square, self.exponent], np.float64)
+        return moments, self.counts, self.largest, self.smallest
 
     @classmethod
-    def from_arrays(cls, moments: F64, counts: I64, largest: F32, smallest: F32) -> Statistics:
-        """Rebuild statistics from what `moments()` and the fields gave."""
+    def from_arrays(cls, arrays: Sequence[npt.NDArray[Any]]) -> Statistics:
+        """Rebuild statistics from what `to_arrays` gave."""
+        moments, counts, largest, smallest = arrays
         count, minimum, maximum, total, square, exponent = (float(v) for v in moments)
         return cls(int(count), minimum, maximum, total, square, int(exponent), counts, largest, smallest)
 

@@ -1,0 +1,236 @@
+"""`quant-collect`: one pass over the calibration samples, statistics on rows and mean inputs on weighted operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from qbc.dialects import quant
+from qbc.dialects.blob import read_blob, write_blob
+from qbc.dialects.quant import ParamTable, quantized_element
+from qbc.dialects.quant.base import ints, shape_of
+from qbc.errors import QBCompilerError
+from qbc.passes.base import CompileContext, ModulePass, SampleSource, source_names
+from qbc.passes.quant.lift import Lifted, lift
+from qbc.passes.quant.row_statistics import clear_statistics, write_statistics
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from qbc.algorithms.statistics import Sketch
+    from qbc.algorithms.tap_means import ChannelMean, TapMean
+    from qbc.dialects.quant import WeightedOp
+
+    Observer = Callable[[npt.NDArray[np.generic]], None]
+
+INPUT_MEAN = "input_mean"  # attribute of weighted operations: mean input per kernel tap
+
+# Results hold elements of the operands and nothing else; where they share the operands' row they add no information.
+_COPIES = (
+    quant.ReshapeOp, quant.TransposeOp, quant.SliceOp, quant.ExpandOp, quant.ConcatOp, quant.GatherOp,
+    quant.MaxPool2dOp, quant.ReduceMaxOp, quant.ReduceMinOp, quant.MaximumOp, quant.MinimumOp,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class QuantCollect(ModulePass):
+    """Runs the float graph on the samples and records what range and bias passes need.
+
+    - every row gets the statistics of its values (minimum, maximum, mean, exact tails, histogram) as blobs;
+    - every convolution and linear layer gets `input_mean`, its mean input per kernel tap (borders included).
+
+    `samples` limits the number of samples (0 = all), `topk_ratio` is the share of elements kept exactly at each end.
+    Raises NO_CALIBRATION_DATA without samples, INVALID_CALIBRATION_DATA when a value becomes NaN or infinite.
+
+    ```mlir
+    quant.params "r1"
+    %1 = quant.conv2d %0 {weight = ...} : tensor<...!quant.q<"r0">> -> tensor<...!quant.q<"r1">>
+    // becomes
+    quant.params "r1" {statistics = {v1.moments = #blob.ref<...>, v1.counts = ..., v1.largest = ..., v1.smallest = ...}}
+    %1 = quant.conv2d %0 {weight = ..., input_mean = #blob.ref<...>} : ...
+    ```
+    """
+
+    name: ClassVar[str] = "quant-collect"
+    samples: int = 0
+    topk_ratio: float = 0.01
+
+    def run(self, op: ModuleOp, ctx: CompileContext) -> None:
+        samples = _require_samples(ctx)
+        table = ParamTable(op)
+        for row in table:
+            clear_statistics(row)
+        for function in (
+            inner for inner in op.body.block.ops if isinstance(inner, FuncOp) and not inner.is_declaration
+        ):
+            if any(isinstance(inner, quant.QuantOp) for inner in function.body.block.ops):
+                _Collector(function, table, ctx).run(samples, self.samples, self.topk_ratio)
+
+
+class _Collector:
+    """Observers of one function."""
+
+    def __init__(self, function: FuncOp, table: ParamTable, ctx: CompileContext) -> None:
+        self.function = function
+        self.table = table
+        self.ctx = ctx
+        self.lifted: Lifted = lift(function)
+        self.sketches: dict[SSAValue, Sketch] = {}
+        self.means: dict[WeightedOp, TapMean | ChannelMean] = {}
+
+    def run(self, samples: SampleSource, limit: int, tail_ratio: float) -> None:
+        observers = self._observers()
+        count = self._stream(samples, limit, observers)
+        if count == 0:
+            raise _no_samples("the calibration data holds no sample")
+        self.ctx.count("samples", count)
+        self._write(tail_ratio)
+
+    def _observers(self) -> dict[SSAValue, list[Observer]]:
+        """Return the float values to watch and what to do with each."""
+        from qbc.algorithms.statistics import Sketch
+
+        observers: dict[SSAValue, list[Observer]] = {}
+        for value in _values_to_observe(self.function.body.block, self.table):
+            sketch = self.sketches[value] = Sketch()
+            observers.setdefault(self.lifted.values[value], []).append(_guarded(sketch.update, value))
+        for op in self.function.body.block.ops:
+            if isinstance(op, quant.WeightedOp):
+                mean = self.means[op] = _mean_of(op)
+                observers.setdefault(self.lifted.values[op.operands[0]], []).append(mean.add)
+        return observers
+
+    def _stream(
+        self,
+        samples: SampleSource,
+        limit: int,
+        observers: dict[SSAValue, list[Observer]],
+    ) -> int:
+        from qbc.execute.float_ort import FloatSession
+
+        session = FloatSession(self.lifted.function, self.ctx.store, list(observers))
+        count = 0
+        for sample in samples:
+            if limit and count == limit:
+                break
+            self._observe(session.run(sample), observers, count)
+            count += 1
+        return count
+
+    def _observe(
+        self,
+        seen: dict[SSAValue, npt.NDArray[np.generic]],
+        observers: dict[SSAValue, list[Observer]],
+        index: int,
+    ) -> None:
+        for value, callbacks in observers.items():
+            for callback in callbacks:
+                try:
+                    callback(seen[value])
+                except _NonFiniteError as error:
+                    raise error.located(index) from None
+
+    def _write(self, tail_ratio: float) -> None:
+        for index, (value, sketch) in enumerate(self.sketches.items()):
+            row = self.table.row_of(value)
+            if row is not None:
+                write_statistics(self.ctx.store, row, f"v{index:04}", sketch.freeze(tail_ratio))
+        constants = (op for op in self.function.body.block.ops if isinstance(op, quant.ConstantOp))
+        for index, constant in enumerate(constants):
+            self._write_constant(constant, f"c{index:04}", tail_ratio)
+        for weighted, mean in self.means.items():
+            weighted.attributes[INPUT_MEAN] = write_blob(self.ctx.store, mean.mean.astype("float32"))
+        self.ctx.count("values", len(self.sketches))
+
+    def _write_constant(self, op: quant.ConstantOp, key: str, tail_ratio: float) -> None:
+        from qbc.algorithms.statistics import Sketch
+
+        row = self.table.row_of(op.results[0])
+        if row is None:
+            return
+        sketch = Sketch()
+        _guarded(sketch.update, op.results[0])(read_blob(self.ctx.store, op.properties["value"]))
+        write_statistics(self.ctx.store, row, key, sketch.freeze(tail_ratio))
+
+
+class _NonFiniteError(Exception):
+    """A value became NaN or infinite; the sample is added where it is known."""
+
+    def __init__(self, value: SSAValue) -> None:
+        super().__init__()
+        self.value = value
+
+    def located(self, sample: int) -> QBCompilerError:
+        owner = self.value.owner
+        names = source_names(owner) if isinstance(owner, Operation) else ()
+        return QBCompilerError(
+            f"a value is NaN or infinite on calibration sample {sample}",
+            code="INVALID_CALIBRATION_DATA",
+            node=", ".join(names) or None,
+            hint="check the preprocessing of the samples, and masks that the model fills with infinities",
+        )
+
+
+def _guarded(update: Observer, value: SSAValue) -> Observer:
+    def observe(data: npt.NDArray[np.generic]) -> None:
+        try:
+            update(data)
+        except ValueError:
+            raise _NonFiniteError(value) from None
+
+    return observe
+
+
+def _values_to_observe(block: Block, table: ParamTable) -> Iterator[SSAValue]:
+    """Yield the values whose statistics say something new about their row."""
+    for op in block.ops:
+        for value in op.results:
+            if quantized_element(value) is None or isinstance(op, quant.ConstantOp):
+                continue
+            if not _copies(op, table):
+                yield value
+
+
+def _copies(op: Operation, table: ParamTable) -> bool:
+    if not isinstance(op, _COPIES):
+        return False
+    row = table.row_of(op.results[0])
+    quantized = [operand for operand in op.operands if quantized_element(operand) is not None]
+    return all(table.row_of(operand) is row for operand in quantized)
+
+
+def _mean_of(op: WeightedOp) -> TapMean | ChannelMean:
+    from qbc.algorithms.tap_means import ChannelMean, TapMean, TapWindow
+
+    if isinstance(op, quant.LinearOp):
+        return ChannelMean()
+    _, height, width, _ = shape_of(op.operands[0])
+    _, out_height, out_width, _ = shape_of(op.results[0])
+    _, kernel_h, kernel_w, _ = op.weight_shape
+    top, left, _, _ = ints(op, "padding")
+    (stride_h, stride_w), (dilation_h, dilation_w) = ints(op, "strides"), ints(op, "dilations")
+    transposed = isinstance(op, quant.TransposeConv2dOp)
+    return TapMean(
+        TapWindow(height, out_height, kernel_h, stride_h, top, dilation_h, transposed),
+        TapWindow(width, out_width, kernel_w, stride_w, left, dilation_w, transposed),
+    )
+
+
+def _require_samples(ctx: CompileContext) -> SampleSource:
+    if ctx.samples is None:
+        raise _no_samples("no calibration dataset is provided")
+    return ctx.samples
+
+
+def _no_samples(message: str) -> QBCompilerError:
+    return QBCompilerError(
+        message,
+        code="NO_CALIBRATION_DATA",
+        hint="pass --calib-data-path DIR, or --use-random-calib for a smoke test",
+    )
