@@ -1,0 +1,74 @@
+"""Random but valid programs for the tests of the packed format."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from qbc.program import Blob, Command, HostTensor, Operand, Program
+from qbc.program.opcodes import BLOB_DTYPES, ELEMENTS, OPCODES, Field, Opcode
+
+ARENAS = {"dram": 1 << 16, "l2": 1 << 12}
+I64 = st.integers(-(1 << 63), (1 << 63) - 1)
+I32 = st.integers(-(1 << 31), (1 << 31) - 1)
+SHAPES = st.lists(st.integers(1, 4), max_size=5).map(tuple)
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), max_size=12)
+
+
+@st.composite
+def operands(draw: st.DrawFn) -> Operand:
+    """An operand inside one of the arenas."""
+    return Operand(
+        draw(st.sampled_from(["dram", "l2"])),
+        64 * draw(st.integers(0, 8)),
+        draw(SHAPES),
+        draw(st.sampled_from(ELEMENTS)),
+    )
+
+
+def _value(field: Field) -> st.SearchStrategy[object]:
+    if field.kind == "int":
+        return I64
+    if field.kind == "list":
+        return st.lists(I32, max_size=6).map(tuple)
+    return st.sampled_from(field.kind)
+
+
+@st.composite
+def commands(draw: st.DrawFn, blobs: int) -> Command:
+    """A command whose fields are all legal for the format (not for the kernels)."""
+    usable = [opcode for opcode in OPCODES if blobs or all(field.optional for field in opcode.constants)]
+    opcode: Opcode = draw(st.sampled_from(usable))
+    count = draw(st.integers(opcode.least_inputs, min(opcode.most_inputs, 5)))
+    attributes = {f.name: draw(_value(f)) for f in opcode.attributes if not f.optional or draw(st.booleans())}
+    constants = {
+        f.name: draw(st.integers(0, blobs - 1))
+        for f in opcode.constants
+        if blobs and (not f.optional or draw(st.booleans()))
+    }
+    inputs = tuple(draw(operands()) for _ in range(count))
+    return Command(opcode.kind, inputs, draw(operands()), attributes, constants, draw(st.integers(0, 9)))
+
+
+@st.composite
+def host_tensors(draw: st.DrawFn, name: str) -> HostTensor:
+    """A host tensor with an encoding that float32 holds."""
+    operand = draw(operands())
+    dtype = "i32" if operand.dtype == "i32" else "f32"
+    layouts = {3: "ncw", 4: "nchw", 5: "ncdhw"}
+    layout = draw(st.sampled_from(["", layouts.get(len(operand.shape), "")]))
+    scale = draw(st.floats(2**-30, 2**30, width=32))
+    return HostTensor(name, dtype, scale, draw(st.integers(-128, 127)), layout, operand)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    """A whole program."""
+    keys = st.binary(min_size=16, max_size=16).map(bytes.hex)
+    blobs = tuple(
+        Blob(draw(keys), draw(st.sampled_from(BLOB_DTYPES)), draw(SHAPES)) for _ in range(draw(st.integers(0, 3)))
+    )
+    inputs = tuple(draw(host_tensors(name)) for name in draw(st.sets(NAMES, max_size=2)))
+    outputs = tuple(draw(host_tensors(name)) for name in draw(st.sets(NAMES, max_size=2)))
+    body = tuple(draw(commands(len(blobs))) for _ in range(draw(st.integers(0, 4))))
+    mode = draw(st.sampled_from(["single", "multi", "global4", "global8"]))
+    return Program(draw(NAMES), mode, draw(st.integers(0, 3)), ARENAS, inputs, outputs, blobs, body)
