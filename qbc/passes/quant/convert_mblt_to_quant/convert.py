@@ -1,0 +1,152 @@
+"""The conversion pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, TensorType, f32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from qbc.dialects import mblt, quant
+from qbc.errors import ArgumentError, QBCompilerError
+from qbc.passes.base import CompileContext, ModulePass, source_names
+from qbc.passes.quant.convert_mblt_to_quant import direct, rewrites
+from qbc.passes.quant.convert_mblt_to_quant.builder import Builder, Handler, is_float, quant_type, shape_of
+from qbc.passes.quant.convert_mblt_to_quant.rows import assign_rows
+
+HANDLERS: dict[type[Operation], Handler] = {**direct.HANDLERS, **rewrites.HANDLERS}
+_HANDLED: tuple[type[Operation], ...] = (*HANDLERS, mblt.ConstantOp)
+
+
+@dataclass(frozen=True)
+class ConvertMbltToQuant(ModulePass):
+    """Turn mblt functions into quant functions whose types name rows of the parameter table; weights stay float.
+
+    Every float value gets a row; values that must share an encoding share it (calibration method `method`). The graph
+    boundary keeps float. Unary functions become `quant.lut`, relu and clip the clamp of their producer or a requantize.
+    Raises UNSUPPORTED_OP with the list of all operations that have no integer form.
+
+    ```mlir
+    %0 = mblt.linear %x {weight = #w} : tensor<1x8xf32> -> tensor<1x4xf32>
+    %1 = mblt.tanh %0 : tensor<1x4xf32> -> tensor<1x4xf32>
+    ```
+    becomes
+    ```mlir
+    quant.params "r0"
+    quant.params "r1"
+    quant.params "r2"
+    %0 = quant.quantize %x : tensor<1x8xf32> -> tensor<1x8x!quant.q<"r0">>
+    %1 = quant.linear %0 {weight = #w} : tensor<1x8x!quant.q<"r0">> -> tensor<1x4x!quant.q<"r1">>
+    %2 = quant.lut %1 {function = "tanh"} : tensor<1x4x!quant.q<"r1">> -> tensor<1x4x!quant.q<"r2">>
+    %3 = quant.dequantize %2 : tensor<1x4x!quant.q<"r2">> -> tensor<1x4xf32>
+    ```
+    """
+
+    name = "convert-mblt-to-quant"
+    needs = ("mblt",)
+    produces = ("created",)
+
+    method: int = 3
+
+    def run(self, op: ModuleOp, ctx: CompileContext) -> None:
+        if self.method not in (0, 1, 2, 3):
+            raise ArgumentError(f"calibration method is 0, 1, 2 or 3, not {self.method}")
+        functions = [inner for inner in op.body.block.ops if isinstance(inner, FuncOp) and not _on_host(inner)]
+        check_convertible(functions)
+        for function in functions:
+            _convert_function(function, ctx)
+        assign_rows(op, self.method)
+
+
+def _on_host(function: FuncOp) -> bool:
+    return function.attributes.get("mblt.device") == StringAttr("cpu")
+
+
+def check_convertible(functions: Sequence[FuncOp]) -> None:
+    """Raise one error that lists every operation without an integer form, and refuse dynamic shapes."""
+    refused = []
+    for function in functions:
+        for op in function.body.block.ops:
+            if isinstance(op, ReturnOp):
+                continue
+            reason = rewrites.refusal(op, _HANDLED)
+            if reason is not None:
+                refused.append((", ".join(source_names(op)) or "(unnamed)", op.name.partition(".")[2], reason))
+    if refused:
+        lines = "".join(f"\n  {node}: {operator}: {reason}" for node, operator, reason in refused)
+        raise QBCompilerError(
+            f"{len(refused)} operation{'s' if len(refused) > 1 else ''} cannot run on the NPU:{lines}",
+            code="UNSUPPORTED_OP",
+            node=refused[0][0],
+            hint="Change these parts of the model; running them on the host (cpu_offload) is not available yet.",
+        )
+    for function in functions:
+        _check_static(function)
+
+
+def _check_static(function: FuncOp) -> None:
+    for value in (*function.body.block.args, *(r for op in function.body.block.ops for r in op.results)):
+        if isinstance(value.type, TensorType) and any(size < 0 for size in value.type.get_shape()):
+            owner = value.owner
+            names = source_names(owner) if isinstance(owner, Operation) else (f"input {value.index}",)
+            raise QBCompilerError(
+                f"the shape {value.type} is not fixed",
+                code="SHAPE_ERROR",
+                node=", ".join(names) or None,
+                hint="Bind dimensions with --input-shape NAME=1x3x224x224.",
+            )
+
+
+def _convert_function(function: FuncOp, ctx: CompileContext) -> None:
+    old = function.body.block
+    block = Block(arg_types=[_boundary_type(argument) for argument in old.args])
+    builder = Builder(block, ctx.store)
+    for before, after in zip(old.args, block.args, strict=True):
+        builder.values[before] = _enter(builder, before, after)
+    for op in old.ops:
+        if isinstance(op, ReturnOp):
+            results = [_leave(builder, value) for value in op.operands]
+            block.add_op(ReturnOp(*results))
+            block.last_op.location = op.location
+        elif not isinstance(op, mblt.ConstantOp):
+            builder.values[op.results[0]] = HANDLERS[type(op)](builder, op)
+            ctx.count("converted")
+    _replace_body(function, block)
+
+
+def _boundary_type(argument: SSAValue) -> Attribute:
+    if is_float(argument):
+        return TensorType(f32, shape_of(argument))
+    return quant_type(argument.type)
+
+
+def _enter(builder: Builder, before: SSAValue, after: SSAValue) -> SSAValue:
+    if not is_float(before):
+        return after
+    return builder.emit(quant.QuantizeOp, [after], shape_of(before), before.location)  # type: ignore[attr-defined]
+
+
+def _leave(builder: Builder, value: SSAValue) -> SSAValue:
+    new = builder.value(value)
+    if not is_float(value):
+        return new
+    owner = value.owner
+    location = owner.location if isinstance(owner, Operation) else value.location  # type: ignore[attr-defined]
+    return builder.add(quant.DequantizeOp.make([new], TensorType(f32, shape_of(value)), {}, location))
+
+
+def _replace_body(function: FuncOp, block: Block) -> None:
+    region = function.body
+    old = region.block
+    for before, after in zip(old.args, block.args, strict=True):
+        after.location = before.location
+    region.detach_block(old)
+    region.add_block(block)
+    old.erase(safe_erase=False)
+    results = [value.type for value in block.last_op.operands] if block.last_op else []
+    function.properties["function_type"] = FunctionType.from_lists([a.type for a in block.args], results)
+
+
+__all__ = ["ConvertMbltToQuant", "check_convertible"]

@@ -1,0 +1,137 @@
+"""Operations with a quant operation of the same name: operands and properties are kept."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, f64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from qbc.dialects import mblt, quant
+from qbc.dialects.quant.base import QuantOp, int_attr, ints_attr
+from qbc.passes.base import fuse_locations, single_user
+from qbc.passes.quant.convert_mblt_to_quant.builder import Builder, Handler, shape_of
+
+SAME_NAME: dict[type[Operation], type[QuantOp]] = {
+    mblt.Conv2dOp: quant.Conv2dOp,
+    mblt.TransposeConv2dOp: quant.TransposeConv2dOp,
+    mblt.LinearOp: quant.LinearOp,
+    mblt.MatmulOp: quant.MatmulOp,
+    mblt.AddOp: quant.AddOp,
+    mblt.SubOp: quant.SubOp,
+    mblt.MulOp: quant.MulOp,
+    mblt.MaximumOp: quant.MaximumOp,
+    mblt.MinimumOp: quant.MinimumOp,
+    mblt.LayerNormOp: quant.LayerNormOp,
+    mblt.MaxPool2dOp: quant.MaxPool2dOp,
+    mblt.AvgPool2dOp: quant.AvgPool2dOp,
+    mblt.ReduceMeanOp: quant.ReduceMeanOp,
+    mblt.ReduceSumOp: quant.ReduceSumOp,
+    mblt.ReduceMaxOp: quant.ReduceMaxOp,
+    mblt.ReduceMinOp: quant.ReduceMinOp,
+    mblt.ReshapeOp: quant.ReshapeOp,
+    mblt.TransposeOp: quant.TransposeOp,
+    mblt.ConcatOp: quant.ConcatOp,
+    mblt.SliceOp: quant.SliceOp,
+    mblt.ExpandOp: quant.ExpandOp,
+    mblt.GatherOp: quant.GatherOp,
+    mblt.ResizeOp: quant.ResizeOp,
+}
+UNARY_FUNCTIONS: tuple[type[Operation], ...] = (
+    mblt.LeakyReluOp,
+    mblt.SigmoidOp,
+    mblt.HardSigmoidOp,
+    mblt.HardSwishOp,
+    mblt.SiluOp,
+    mblt.GeluOp,
+    mblt.TanhOp,
+    mblt.ExpOp,
+    mblt.LogOp,
+    mblt.SqrtOp,
+    mblt.RsqrtOp,
+    mblt.ReciprocalOp,
+    mblt.AbsOp,
+    mblt.NegOp,
+    mblt.ErfOp,
+    mblt.SoftplusOp,
+    mblt.EluOp,
+    mblt.MishOp,
+    mblt.SinOp,
+    mblt.CosOp,
+    mblt.FloorOp,
+    mblt.CeilOp,
+    mblt.SquareOp,
+)
+CLAMPING = (
+    quant.Conv2dOp,
+    quant.TransposeConv2dOp,
+    quant.LinearOp,
+    quant.AddOp,
+    quant.SubOp,
+    quant.MulOp,
+    quant.DivOp,
+)
+
+
+def same(builder: Builder, op: Operation) -> SSAValue:
+    """Keep name, operands and properties."""
+    operands = [builder.value(operand) for operand in op.operands]
+    return builder.emit(SAME_NAME[type(op)], operands, shape_of(op.results[0]), op.location, op.properties)
+
+
+def lookup(builder: Builder, op: Operation) -> SSAValue:
+    """Turn a unary function into a table lookup that names it."""
+    properties: dict[str, Attribute | None] = {"function": StringAttr(op.name.partition(".")[2]), **op.properties}
+    return builder.emit(quant.LutOp, [builder.value(op.operands[0])], shape_of(op.results[0]), op.location, properties)
+
+
+def clamp(builder: Builder, op: Operation) -> SSAValue:
+    """Fuse relu or clip into the clamp of its producer; where it has none of its own, add a requantize that clamps."""
+    old = op.operands[0]
+    new = builder.value(old)
+    properties = _clamp_properties(op)
+    producer = new.owner
+    if isinstance(producer, CLAMPING) and "activation" not in producer.properties and single_user(old) is op:
+        producer.properties.update(properties)
+        producer.location = fuse_locations([producer, op])
+        return new
+    return builder.emit(quant.RequantizeOp, [new], shape_of(op.results[0]), op.location, properties)
+
+
+def _clamp_properties(op: Operation) -> dict[str, Attribute]:
+    if isinstance(op, mblt.ReluOp):
+        return {"activation": StringAttr("relu")}
+    low, high = (cast("FloatAttr", op.properties[name]).value.data for name in ("min", "max"))
+    return clip_properties(float(low), float(high))
+
+
+def clip_properties(low: float, high: float) -> dict[str, Attribute]:
+    """Return the properties of a fused clip."""
+    bounds: dict[str, Attribute] = {"activation_min": FloatAttr(low, f64), "activation_max": FloatAttr(high, f64)}
+    return {"activation": StringAttr("clip"), **bounds}
+
+
+def softmax(builder: Builder, op: Operation) -> SSAValue:
+    """Softmax runs over the last axis; another axis is moved there and back."""
+    shape = shape_of(op.results[0])
+    rank = len(shape)
+    axis = cast("IntegerAttr", op.properties["axis"]).value.data % rank
+    value = builder.value(op.operands[0])
+    properties = {"axis": int_attr(rank - 1), "beta": op.properties["beta"]}
+    if axis == rank - 1:
+        return builder.emit(quant.SoftmaxOp, [value], shape, op.location, properties)
+    swap = [rank - 1 if i == axis else axis if i == rank - 1 else i for i in range(rank)]
+    swapped = [shape[i] for i in swap]
+    permutation = {"permutation": ints_attr(swap)}
+    moved = builder.emit(quant.TransposeOp, [value], swapped, op.location, permutation)
+    result = builder.emit(quant.SoftmaxOp, [moved], swapped, op.location, properties)
+    return builder.emit(quant.TransposeOp, [result], shape, op.location, permutation)
+
+
+HANDLERS: dict[type[Operation], Handler] = {
+    **dict.fromkeys(SAME_NAME, same),
+    **dict.fromkeys(UNARY_FUNCTIONS, lookup),
+    mblt.ReluOp: clamp,
+    mblt.ClipOp: clamp,
+    mblt.SoftmaxOp: softmax,
+}

@@ -1,0 +1,214 @@
+"""Operations that become several quant operations, or others than their name says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import FloatAttr, StringAttr, f32
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from qbc.dialects import mblt, quant
+from qbc.dialects.blob import read_blob, write_blob
+from qbc.dialects.quant.base import int_attr, ints, ints_attr, number, text
+from qbc.passes.quant.convert_mblt_to_quant.builder import Builder, Handler, is_float, shape_of
+from qbc.passes.quant.convert_mblt_to_quant.direct import clip_properties
+
+
+def divide(builder: Builder, op: Operation) -> SSAValue:
+    """`a / c` with a constant `c` is `a * (1/c)`; otherwise an integer division."""
+    import numpy as np
+
+    shape = shape_of(op.results[0])
+    left = builder.value(op.operands[0])
+    divisor = builder.constant_data(op.operands[1])
+    if divisor is None or not np.all(divisor):
+        return builder.emit(quant.DivOp, [left, builder.value(op.operands[1])], shape, op.location, op.properties)
+    inverse = builder.constant(1.0 / divisor.astype(np.float64), op.location)
+    return builder.emit(quant.MulOp, [left, inverse], shape, op.location, op.properties)
+
+
+def power(builder: Builder, op: Operation) -> SSAValue:
+    """`x ^ c` with one constant exponent is a function of `x`."""
+    exponent = float(builder.constant_data(op.operands[1]).reshape(-1)[0])
+    named = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}.get(exponent)
+    properties: dict[str, Attribute | None] = {"function": StringAttr(named or "pow")}
+    if named is None:
+        properties["exponent"] = FloatAttr(exponent, f32)
+    value = builder.value(op.operands[0])
+    result = builder.emit(quant.LutOp, [value], shape_of(op.results[0]), op.location, properties)
+    if "activation" not in op.properties:
+        return result
+    return builder.emit(quant.RequantizeOp, [result], shape_of(op.results[0]), op.location, op.properties)
+
+
+def tile(builder: Builder, op: Operation) -> SSAValue:
+    """Repetition is concatenation with itself, an expand where the size is 1."""
+    value = builder.value(op.operands[0])
+    for axis, count in enumerate(ints(op, "repeats")):
+        if count == 1:
+            continue
+        shape = list(shape_of(value))
+        size, shape[axis] = shape[axis], shape[axis] * count
+        if size == 1:
+            value = builder.emit(quant.ExpandOp, [value], shape, op.location)
+            continue
+        value = builder.emit(quant.ConcatOp, [value] * count, shape, op.location, {"axis": int_attr(axis)})
+    return value
+
+
+def cast_op(builder: Builder, op: Operation) -> SSAValue:
+    """Float to float and integer to integer: codes do not change."""
+    return builder.value(op.operands[0])
+
+
+def pad(builder: Builder, op: Operation) -> SSAValue:
+    """Constant padding stays; edge and reflect are concatenations of slices."""
+    value = builder.value(op.operands[0])
+    mode = text(op, "mode", "constant")
+    if mode == "constant":
+        return builder.emit(quant.PadOp, [value], shape_of(op.results[0]), op.location, op.properties)
+    for axis, (before, after) in enumerate(zip(ints(op, "before"), ints(op, "after"), strict=True)):
+        if before or after:
+            value = _pad_axis(builder, value, axis, before, after, mode, op.location)
+    return value
+
+
+def _pad_axis(
+    builder: Builder, value: SSAValue, axis: int, before: int, after: int, mode: str, location: Any
+) -> SSAValue:
+    size = shape_of(value)[axis]
+    if mode == "edge":
+        head, tail = [0] * before, [size - 1] * after
+    else:
+        head, tail = list(range(before, 0, -1)), list(range(size - 2, size - 2 - after, -1))
+    pieces = {index: _slice(builder, value, axis, index, location) for index in dict.fromkeys((*head, *tail))}
+    parts = [*(pieces[i] for i in head), value, *(pieces[i] for i in tail)]
+    shape = list(shape_of(value))
+    shape[axis] = size + before + after
+    return builder.emit(quant.ConcatOp, parts, shape, location, {"axis": int_attr(axis)})
+
+
+def _slice(builder: Builder, value: SSAValue, axis: int, index: int, location: Any) -> SSAValue:
+    shape = list(shape_of(value))
+    starts, ends = [0] * len(shape), list(shape)
+    starts[axis], ends[axis], shape[axis] = index, index + 1, 1
+    properties = {"starts": ints_attr(starts), "ends": ints_attr(ends), "steps": ints_attr([1] * len(shape))}
+    return builder.emit(quant.SliceOp, [value], shape, location, properties)
+
+
+def batch_norm(builder: Builder, op: Operation) -> SSAValue:
+    """`scale*(x - mean)/sqrt(variance + epsilon) + bias` is a depthwise 1x1 convolution."""
+    import numpy as np
+
+    scale, bias, mean, variance = (
+        read_blob(builder.store, op.properties[name]).astype(np.float64)
+        for name in ("scale", "bias", "mean", "variance")
+    )
+    gain = scale / np.sqrt(variance + number(op, "epsilon"))
+    return _per_channel(builder, builder.value(op.operands[0]), gain, bias - mean * gain, op.location)
+
+
+def prelu(builder: Builder, op: Operation) -> SSAValue:
+    """`max(x, 0) + slope * min(x, 0)`: two clamps, a depthwise 1x1 convolution, an addition."""
+    import numpy as np
+
+    value, shape = builder.value(op.operands[0]), shape_of(op.results[0])
+    slope = read_blob(builder.store, op.properties["slope"]).astype(np.float64)
+    relu = {"activation": StringAttr("relu")}
+    positive = builder.emit(quant.RequantizeOp, [value], shape, op.location, relu)
+    below = clip_properties(-math.inf, 0.0)
+    negative = builder.emit(quant.RequantizeOp, [value], shape, op.location, below)
+    scaled = _per_channel(builder, negative, slope, None, op.location)
+    return builder.emit(quant.AddOp, [positive, scaled], shape, op.location)
+
+
+def instance_norm(builder: Builder, op: Operation) -> SSAValue:
+    """Normalize every (sample, channel) row over its positions, then scale each channel."""
+    import numpy as np
+
+    value, shape = builder.value(op.operands[0]), shape_of(op.results[0])
+    batch, channels, positions = shape[0], shape[-1], math.prod(shape[1:-1])
+    flat = builder.emit(quant.ReshapeOp, [value], (batch, positions, channels), op.location)
+    swap = {"permutation": ints_attr((0, 2, 1))}
+    rows = builder.emit(quant.TransposeOp, [flat], (batch, channels, positions), op.location, swap)
+    properties = {"normalized_rank": int_attr(1), "epsilon": op.properties["epsilon"]}
+    normal = builder.emit(quant.LayerNormOp, [rows], (batch, channels, positions), op.location, properties)
+    back = builder.emit(quant.TransposeOp, [normal], (batch, positions, channels), op.location, swap)
+    scale, bias = (read_blob(builder.store, op.properties[name]).astype(np.float64) for name in ("scale", "bias"))
+    result = _per_channel(builder, back, scale, bias, op.location)
+    return builder.emit(quant.ReshapeOp, [result], shape, op.location)
+
+
+def _per_channel(builder: Builder, value: SSAValue, gain: Any, bias: Any, location: Any) -> SSAValue:
+    """Emit `value * gain[c] + bias[c]` along the last axis as a depthwise 1x1 convolution."""
+    import numpy as np
+
+    shape = shape_of(value)
+    channels = shape[-1]
+    image = (1, 1, math.prod(shape[:-1]), channels)
+    weight = write_blob(builder.store, gain.astype(np.float32).reshape(channels, 1, 1, 1))
+    properties: dict[str, Attribute | None] = {
+        "weight": weight,
+        "bias": None if bias is None else write_blob(builder.store, bias.astype(np.float32)),
+        "kernel": ints_attr((1, 1)),
+        "strides": ints_attr((1, 1)),
+        "padding": ints_attr((0, 0, 0, 0)),
+        "dilations": ints_attr((1, 1)),
+        "groups": int_attr(channels),
+    }
+    if len(shape) == 4:
+        return builder.emit(quant.Conv2dOp, [value], shape, location, properties)
+    flat = builder.emit(quant.ReshapeOp, [value], image, location)
+    result = builder.emit(quant.Conv2dOp, [flat], image, location, properties)
+    return builder.emit(quant.ReshapeOp, [result], shape, location)
+
+
+HANDLERS: dict[type[Operation], Handler] = {
+    mblt.DivOp: divide,
+    mblt.PowOp: power,
+    mblt.TileOp: tile,
+    mblt.CastOp: cast_op,
+    mblt.PadOp: pad,
+    mblt.BatchNormOp: batch_norm,
+    mblt.PreluOp: prelu,
+    mblt.InstanceNormOp: instance_norm,
+}
+
+_MOVES_INTEGERS = (mblt.ReshapeOp, mblt.TransposeOp, mblt.ConcatOp, mblt.SliceOp, mblt.ExpandOp, mblt.GatherOp)
+
+
+def refusal(op: Operation, handled: Sequence[type[Operation]]) -> str | None:
+    """Return why an operation has no integer form, or None when it has one."""
+    if op.name.startswith("framework."):
+        return "the operator has no mblt form"
+    if type(op) not in handled:
+        return "there is no integer form of this operation"
+    if not op.results or isinstance(op, mblt.ConstantOp):
+        return None
+    if isinstance(op, mblt.CastOp) and is_float(op.operands[0]) != is_float(op.results[0]):
+        return "conversion between float and integer values stays on the host"
+    integers = not is_float(op.results[0])
+    if integers and not isinstance(op, (*_MOVES_INTEGERS, mblt.CastOp)):
+        return "arithmetic on integer values has no encoding"
+    if isinstance(op, mblt.PowOp) and not _is_scalar_constant(op.operands[1]):
+        return "the exponent is not one constant number"
+    return _pad_refusal(op) if isinstance(op, mblt.PadOp) else None
+
+
+def _pad_refusal(op: Operation) -> str | None:
+    if text(op, "mode", "constant") == "constant":
+        value = cast("FloatAttr", op.properties["value"]).value.data
+        return None if math.isfinite(value) else "padding with an infinite value has no code"
+    return None
+
+
+def _is_scalar_constant(value: SSAValue) -> bool:
+    owner = value.owner
+    if not isinstance(owner, mblt.ConstantOp):
+        return False
+    return math.prod(shape_of(value)) == 1
+
+
+__all__ = ["HANDLERS", "refusal"]
