@@ -9,12 +9,13 @@ table has no cycles. Attributes without a tag of their own are kept as IR text (
 | i | integer | value, type row |
 | f | float | hex of the f64, type row |
 | d | dense array | values, element type row |
-| T | tensor type | dims (-1 dynamic), element row, encoding row |
+| T | tensor type | dims, element row, encoding row (-1: none) |
 | b | #blob.ref | key, type row |
 | n | name location | name |
 | F | fused location | rows |
 | a | array | rows |
 | D | dictionary | keys, rows |
+| N | no attribute | |
 | t | anything else | IR text |
 """
 
@@ -82,7 +83,8 @@ def _encode_dense(writer: AttributeWriter, attribute: Any) -> Row | None:
 
 
 def _encode_tensor(writer: AttributeWriter, attribute: Any) -> Row:
-    return ["T", list(attribute.get_shape()), writer.index(attribute.element_type), writer.index(attribute.encoding)]
+    encoding = -1 if isinstance(attribute.encoding, NoneAttr) else writer.index(attribute.encoding)
+    return ["T", list(attribute.get_shape()), writer.index(attribute.element_type), encoding]
 
 
 def _encode_name(writer: AttributeWriter, attribute: Any) -> Row | None:
@@ -102,6 +104,7 @@ _ENCODERS: dict[type[Attribute], Callable[[AttributeWriter, Any], Row | None]] =
     DenseArrayBase: _encode_dense,
     TensorType: _encode_tensor,
     BlobRefAttr: lambda writer, a: ["b", a.key.data, writer.index(a.type)],
+    NoneAttr: lambda writer, a: ["N"],
     NameLoc: _encode_name,
     FusedLoc: _encode_fused,
     ArrayAttr: lambda writer, a: ["a", [writer.index(part) for part in a.data]],
@@ -152,7 +155,8 @@ def _decode_tensor(row: Row, attributes: list[Attribute], context: Context) -> A
     dims = [_integer(dim) for dim in row[1]]
     if any(dim < 0 and dim != DYNAMIC_INDEX for dim in dims):
         raise DamagedTable("negative dimension")
-    return TensorType(_earlier(attributes, row[2]), dims, _earlier(attributes, row[3]))
+    encoding = NoneAttr() if row[3] == -1 else _earlier(attributes, row[3])
+    return TensorType(_earlier(attributes, row[2]), dims, encoding)
 
 
 def _decode_blob(row: Row, attributes: list[Attribute], context: Context) -> Attribute:
@@ -202,6 +206,7 @@ _DECODERS: dict[str, Callable[[Row, list[Attribute], Context], Attribute]] = {
     "F": _decode_fused,
     "a": lambda row, attributes, context: ArrayAttr([_earlier(attributes, part) for part in row[1]]),
     "D": _decode_dictionary,
+    "N": lambda row, attributes, context: NoneAttr(),
     "t": _decode_text,
 }
 

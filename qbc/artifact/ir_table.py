@@ -75,7 +75,7 @@ class _Writer:
         ]
 
     def _pairs(self, attributes: dict[str, Attribute]) -> list[str | int]:
-        return [part for key in sorted(attributes) for part in (key, self.attributes.index(attributes[key]))]
+        return [part for key, value in attributes.items() for part in (key, self.attributes.index(value))]
 
     def _location(self, op: Operation) -> int:
         return -1 if isinstance(op.location, UnknownLoc) else self.attributes.index(op.location)
