@@ -17,6 +17,7 @@ from xdsl.pattern_rewriter import (
     PatternRewriteWalker,
     RewritePattern,
 )
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from qbc.errors import QBCompilerError
@@ -168,7 +169,7 @@ def erase_dead_ops(op: Operation, *, is_removable: Callable[[Operation], bool]) 
         if inner is op or not inner.results or any(result.uses for result in inner.results):
             continue
         if is_removable(inner):
-            inner.erase()
+            Rewriter.erase_op(inner)
             erased += 1
     return erased
 

@@ -1,0 +1,148 @@
+"""Normalizations and softmax."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Attribute, SSAValue
+
+from qbc.dialects.common.shapes import DYNAMIC
+from qbc.dialects.mblt import (
+    AddOp,
+    BatchNormOp,
+    InstanceNormOp,
+    LayerNormOp,
+    LogSoftmaxOp,
+    MulOp,
+    ReduceMeanOp,
+    RsqrtOp,
+    SoftmaxOp,
+    SquareOp,
+    shape_of,
+)
+from qbc.passes.mblt.convert_framework_to_mblt.converter import Node, converts
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@converts("BatchNormalization")
+def batch_normalization(node: Node) -> SSAValue:
+    """BatchNormalization at inference -> batch_norm on the channel-last value."""
+    if node.attr("training_mode") or any(node.is_used(index) for index in (1, 2)):
+        node.refuse("training mode")
+    names = ("scale", "bias", "mean", "variance")
+    arrays = [_float32(node, index + 1, name) for index, name in enumerate(names)]
+    blobs = {name: node.blob(array) for name, array in zip(names, arrays, strict=True)}
+    value = node.channel_last(node.value(0)) if len(node.shape(0)) > 2 else node.value(0)
+    result = node.emit(BatchNormOp, value, epsilon=node.attr("epsilon"), **blobs)
+    return node.channel_first(result) if len(node.shape(0)) > 2 else result
+
+
+@converts("InstanceNormalization")
+def instance_normalization(node: Node) -> SSAValue:
+    """InstanceNormalization -> instance_norm on the channel-last value."""
+    result = node.emit(
+        InstanceNormOp,
+        node.channel_last(node.value(0)),
+        scale=node.blob(_float32(node, 1, "scale")),
+        bias=node.blob(_float32(node, 2, "bias")),
+        epsilon=node.attr("epsilon"),
+    )
+    return node.channel_first(result)
+
+
+@converts("GroupNormalization")
+def group_normalization(node: Node) -> SSAValue:
+    """GroupNormalization -> instance_norm of [N, elements of a group, groups], then the affine part a channel."""
+    import numpy as np
+
+    shape, groups = node.shape(0), node.attr("num_groups")
+    if DYNAMIC in shape:
+        node.refuse("an unknown size")
+    flat = node.reshape(node.value(0), (shape[0], groups, -1 if 0 in shape else int(np.prod(shape[1:])) // groups))
+    unit = node.emit(
+        InstanceNormOp,
+        node.channel_last(flat),
+        scale=node.blob(np.ones(groups, np.float32)),
+        bias=node.blob(np.zeros(groups, np.float32)),
+        epsilon=node.attr("epsilon"),
+    )
+    value = node.reshape(node.channel_first(unit), shape)
+    channels = (1, shape[1], *(1,) * (len(shape) - 2))
+    scaled = node.emit(MulOp, value, node.constant_value(_float32(node, 1, "scale").reshape(channels)))
+    return node.emit(AddOp, scaled, node.constant_value(_float32(node, 2, "bias").reshape(channels)))
+
+
+@converts("LayerNormalization")
+def layer_normalization(node: Node) -> SSAValue:
+    """LayerNormalization over trailing axes -> layer_norm."""
+    if any(node.is_used(index) for index in (1, 2)):
+        node.refuse("the mean or the deviation is used")
+    shape = node.shape(0)
+    axis = node.attr("axis") % len(shape)
+    trailing = shape[axis:]
+    if DYNAMIC in trailing:
+        node.refuse("a normalized size is unknown")
+    return node.emit(
+        LayerNormOp,
+        node.value(0),
+        normalized_rank=len(trailing),
+        scale=_trailing(node, 1, trailing, "the scale"),
+        bias=_trailing(node, 2, trailing, "the bias"),
+        epsilon=node.attr("epsilon"),
+    )
+
+
+def _trailing(node: Node, index: int, shape: tuple[int, ...], what: str) -> Attribute | None:
+    import numpy as np
+
+    if not node.has(index):
+        return None
+    data = _float32(node, index, what)
+    squeezed = data.reshape(data.shape[-len(shape) :]) if data.ndim > len(shape) else data
+    return node.blob(np.ascontiguousarray(np.broadcast_to(squeezed, shape)))
+
+
+@converts("RMSNormalization")
+def rms_normalization(node: Node) -> SSAValue:
+    """`x * rsqrt(mean(x^2) + epsilon) * scale` over trailing axes, as separate ops."""
+    import numpy as np
+
+    value, shape = node.value(0), node.shape(0)
+    axes = list(range(node.attr("axis") % len(shape), len(shape)))
+    mean = node.emit(ReduceMeanOp, node.emit(SquareOp, value), axes=axes, keep_dims=True)
+    epsilon = node.constant_value(np.full((1,) * len(shape), node.attr("epsilon"), np.float32))
+    unit = node.emit(MulOp, value, node.emit(RsqrtOp, node.emit(AddOp, mean, epsilon)))
+    return node.emit(MulOp, unit, node.with_rank(1, len(shape)))
+
+
+@converts("LpNormalization")
+def lp_normalization(node: Node) -> SSAValue:
+    """LpNormalization of order 2 -> x / reduce_l2."""
+    from qbc.dialects.mblt import DivOp, ReduceL2Op
+
+    if node.attr("p") != 2:
+        node.refuse(f"order {node.attr('p')}")
+    value = node.value(0)
+    axis = node.attr("axis") % len(shape_of(value))
+    return node.emit(DivOp, value, node.emit(ReduceL2Op, value, axes=[axis], keep_dims=True))
+
+
+@converts("Softmax")
+def softmax(node: Node) -> SSAValue:
+    """Softmax -> softmax with a non-negative axis."""
+    return node.emit(SoftmaxOp, node.value(0), axis=node.attr("axis") % max(len(node.shape(0)), 1))
+
+
+@converts("LogSoftmax")
+def log_softmax(node: Node) -> SSAValue:
+    """LogSoftmax -> log_softmax with a non-negative axis."""
+    return node.emit(LogSoftmaxOp, node.value(0), axis=node.attr("axis") % max(len(node.shape(0)), 1))
+
+
+def _float32(node: Node, index: int, what: str) -> npt.NDArray[Any]:
+    data = node.constant(index, what)
+    if data.dtype.name != "float32":
+        node.refuse(f"{what} is {data.dtype.name}")
+    return data
