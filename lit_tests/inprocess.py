@@ -28,7 +28,7 @@ _RUN = re.compile(r"^\s*(?://|#)\s*RUN:\s*(?P<line>.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Command:
-    """One RUN line: arguments of qbc-opt, arguments of filecheck (None without), how the lines treat stderr and status."""
+    """One RUN line: arguments of qbc-opt and of filecheck (None without), and how stderr and status are treated."""
 
     opt: list[str]
     check: list[str] | None

@@ -1,7 +1,7 @@
 """Configuration of the FileCheck tests.
 
-RUN lines of the form `qbc-opt ... | filecheck ...` run inside the lit worker (a few milliseconds each); all other lines,
-and all lines with `--param processes=1`, run as real processes.
+RUN lines of the form `qbc-opt ... | filecheck ...` run inside the lit worker (a few milliseconds each); all other
+lines, and all lines with `--param processes=1`, run as real processes.
 """
 
 import os
@@ -11,7 +11,7 @@ import lit.formats
 
 sys.path.insert(0, os.path.dirname(__file__))
 
-from inprocess import InProcessTest  # noqa: E402  # needs the path above
+from inprocess import InProcessTest  # needs the path above
 
 config.name = "qbcompiler"  # noqa: F821  # lit provides `config` and `lit_config`
 config.suffixes = [".mlir"]  # noqa: F821

@@ -33,7 +33,7 @@ class DriverContext(CompileContext):
         self.blob_directories = []
         super().__init__(allow_unregistered)
 
-    @property  # type: ignore[override]  # the base declares a plain field
+    @property
     def store(self) -> BlobStore:
         if self._store is None:
             from qbc.driver.blobs import adopt_directory

@@ -139,10 +139,10 @@ class DumpOnChange(Instrumentation):
 
 @dataclass
 class CrashReproducer(Instrumentation):
-    """On failure, writes the module before the failing pass with the remaining pipeline and versions in its first lines.
+    """On failure, writes the module before the failing pass, with the remaining pipeline and versions in its first lines.
 
-    `qbc-opt FILE --run-reproducer` runs it again. Written for defects (INTERNAL_ERROR and VERIFY_ERROR), not for mistakes
-    in the user's data.
+    `qbc-opt FILE --run-reproducer` runs it again. Written for defects (INTERNAL_ERROR and VERIFY_ERROR), not for
+    mistakes in the user's data.
     """
 
     path: Path

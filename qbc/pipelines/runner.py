@@ -148,7 +148,8 @@ def _check_needs(instance: Pass, op: Operation) -> None:
     present = {Dialect.split_name(inner.name)[0] for inner in op.walk() if "." in inner.name} - _NEUTRAL_DIALECTS
     if present and not present & needed:
         raise QBCompilerError(
-            f"pass {instance.name!r} works on {' or '.join(sorted(needed))} operations, found {', '.join(sorted(present))}",
+            f"pass {instance.name!r} works on {' or '.join(sorted(needed))} operations, "
+            f"found {', '.join(sorted(present))}",
             code="PIPELINE_ERROR",
             hint="run the conversion to that dialect first",
         )

@@ -10,6 +10,7 @@ from io import StringIO
 from typing import IO
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     CallSiteLoc,
     FileLineColLoc,
     FusedLoc,
@@ -137,8 +138,8 @@ def location_text(location: Attribute) -> str | None:
         return f"{location.filename.data}:{location.line.data}:{location.column.data}"
     if isinstance(location, NameLoc):
         return f'"{location.desc.data}"'
-    if isinstance(location, FusedLoc):
-        parts = [location_text(part) for part in location.locations]
+    if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
+        parts = [location_text(part) for part in location.locations.data]
         return ", ".join(part for part in parts if part) or None
     return None
 

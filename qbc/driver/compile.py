@@ -1,0 +1,277 @@
+"""Compilation: phases run over one module, snapshots at the ends.
+
+`parse` is import and convert (source model -> `.mblt`), `quantize` is quantize, lower and encode (`.mblt` -> `.mxq`),
+`compile` is both without the file between them; both routes give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Dialect
+
+from qbc.driver.context import DriverContext, find_target, make_context
+from qbc.driver.events import Event, Progress
+from qbc.driver.files import read_module, require_file, write_ir
+from qbc.driver.plan import CompileOptions, Plan, make_plan
+from qbc.driver.samples import BoundSamples
+from qbc.errors import ArgumentError, QBCompilerError
+from qbc.pipelines.instrumentation import DumpOnChange, Instrumentation, Timing
+from qbc.pipelines.phases import PHASES
+from qbc.pipelines.runner import run_pipeline, steps_of
+from qbc.pipelines.text import names_source
+
+if TYPE_CHECKING:
+    from qbc.artifact.manifest import Manifest
+
+PARSE_PHASES = ("import", "convert")
+QUANTIZE_PHASES = ("quantize", "lower", "encode")
+
+
+@dataclass
+class CompileResult:
+    """What a compilation left: the file, the module, the context with notices and reports, and the timing."""
+
+    output: Path
+    module: ModuleOp
+    ctx: DriverContext
+    manifest: Manifest
+    timing: Timing = field(default_factory=Timing)
+
+    @property
+    def reports(self) -> dict[str, Any]:
+        """Tables that passes left, by name."""
+        return self.ctx.report
+
+
+def parse(model: str | Path, output: str | Path, options: CompileOptions | None = None) -> CompileResult:
+    """Import a source model and write a `.mblt`; needs no target and no data."""
+    return _compile(Path(model), Path(output), options or CompileOptions(), PARSE_PHASES)
+
+
+def quantize(mblt: str | Path, output: str | Path, options: CompileOptions | None = None) -> CompileResult:
+    """Quantize a `.mblt` and write the `.mxq` for the target."""
+    options = options or CompileOptions()
+    if Path(mblt).suffix.lower() != ".mblt":
+        raise ArgumentError(f"{str(mblt)!r} is not a .mblt file", hint="parse a source model first, or use compile")
+    return _compile(Path(mblt), Path(output), options, QUANTIZE_PHASES)
+
+
+def compile_model(
+    model: str | Path, output: str | Path, options: CompileOptions | None = None, *, to: str = PHASES[-1]
+) -> CompileResult:
+    """Compile a source model or a snapshot up to and including phase `to`.
+
+    The first phase follows from the input: a `.mblt`, or IR text of any dialect, goes on where it stands.
+    """
+    if to not in PHASES:
+        raise ArgumentError(f"unknown phase {to!r}", hint=f"phases are {', '.join(PHASES)}")
+    return _compile(Path(model), Path(output), options or CompileOptions(), PHASES[: PHASES.index(to) + 1])
+
+
+# --- one run -----------------------------------------------------------------------------------------------------
+
+
+def _compile(source: Path, output: Path, options: CompileOptions, phases: tuple[str, ...]) -> CompileResult:
+    with _interruptible():
+        return _Run(source, output, options, phases).run()
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise QBCompilerError("interrupted, nothing was written", code="INTERRUPTED") from None
+
+
+class _Run:
+    def __init__(self, source: Path, output: Path, options: CompileOptions, phases: tuple[str, ...]) -> None:
+        self.source = source
+        self.output = output
+        self.options = options
+        self.phases = phases
+        self.plan: Plan = make_plan(options)
+        self.ctx = make_context()
+        self.timing = Timing()
+        self._unrecorded: set[str] = set()
+
+    def run(self) -> CompileResult:
+        require_file(self.source)
+        check_writable(self.output)
+        module, base = self._open()
+        phases = tuple(phase for phase in self.phases if PHASES.index(phase) >= PHASES.index(_first_phase(module)))
+        if not phases:
+            raise ArgumentError(f"{str(self.source)!r} is already past the phase {self.phases[-1]!r}")
+        if "quantize" in phases and self.options.calibration is None and not self.options.random_calibration:
+            raise QBCompilerError(
+                "No calibration dataset is provided",
+                code="NO_CALIBRATION_DATA",
+                hint="pass --calib-data-path, or --use-random-calib for a smoke test",
+            )
+        self._set_target(base, phases)
+        self._bind_samples(module)
+        manifest = self._run_phases(module, base, phases)
+        self._write(module, manifest, phases[-1])
+        self.options.on_event(Event("result", str(self.output), data=self.output))
+        return CompileResult(self.output, module, self.ctx, manifest, self.timing)
+
+    def _open(self) -> tuple[ModuleOp, Manifest]:
+        """Read the input; the manifest is the one of a snapshot, or a new one for a source model."""
+        from qbc.artifact.manifest import Manifest, tool_versions
+
+        if self.source.suffix.lower() == ".mblt":
+            from qbc.artifact.mblt import read_mblt
+
+            opened = read_mblt(self.source, self.ctx, self.ctx.store)
+            return opened.module, opened.manifest
+        module = read_module(self.source, self.ctx, input_shapes=self.options.input_shapes)
+        provenance = {"source_sha256": digest_of(self.source)} if self.options.provenance else {}
+        return module, Manifest(producer="qbcompiler", versions=tool_versions(), provenance=provenance)
+
+    def _set_target(self, base: Manifest, phases: Sequence[str]) -> None:
+        chosen = self.options.target or base.target
+        if chosen is None and phases[-1] in QUANTIZE_PHASES:
+            from qbc.targets import DEFAULT_TARGET, target_names
+
+            chosen = DEFAULT_TARGET
+            self.ctx.notice(f"no target device given, using {chosen} (devices: {', '.join(target_names())})")
+        if chosen is not None:
+            self.ctx.target = find_target(chosen, self.ctx)
+        # How a device was named depends on the route, so artifacts do not record it.
+        self._unrecorded = set(self.ctx.notices)
+
+    def _bind_samples(self, module: ModuleOp) -> None:
+        if self.options.calibration is not None or self.options.random_calibration:
+            self.ctx.samples = BoundSamples(self.options.calibration, module, self.ctx)
+
+    def _run_phases(self, module: ModuleOp, base: Manifest, phases: tuple[str, ...]) -> Manifest:
+        total = sum(len(steps_of(self.plan.pipelines[phase])) for phase in phases)
+        progress = Progress(self.options.on_event, total)
+        progress.tell_notices(self.ctx)
+        watching: list[Instrumentation] = [self.timing, progress]
+        if self.options.dump_ir is not None:
+            watching.append(DumpOnChange(self.options.dump_ir, write_ir))
+        manifest = base
+        for phase in phases:
+            self.options.on_event(Event("phase", phase, progress.done, total))
+            self.timing.phase = phase
+            if phase == "quantize":
+                for notice in self.plan.notices:
+                    self.ctx.notice(notice)
+            run_pipeline(
+                module,
+                self.plan.pipelines[phase],
+                self.ctx,
+                instrumentations=watching,
+                verify_each=self.options.verify_each,
+            )
+            if phase == "convert":
+                forget_value_names(module)
+                manifest = self._parsed_manifest(manifest)
+        progress.tell_notices(self.ctx)
+        return manifest if phases[-1] in PARSE_PHASES else self._quantized_manifest(manifest, phases)
+
+    def _parsed_manifest(self, base: Manifest) -> Manifest:
+        """Manifest of the `.mblt`; the same whether the file is written or not."""
+        from dataclasses import replace
+
+        target = self.ctx.target.name if self.options.target is not None and self.ctx.target is not None else None
+        return replace(base, pipeline=self.plan.text(PARSE_PHASES), target=target, notices=self._notices(base))
+
+    def _quantized_manifest(self, base: Manifest, phases: Sequence[str]) -> Manifest:
+        from dataclasses import replace
+
+        done = tuple(phase for phase in phases if phase in QUANTIZE_PHASES)
+        pipeline = "\n".join(text for text in (base.pipeline, self.plan.text(done)) if text)
+        return replace(
+            base,
+            pipeline=pipeline,
+            config=self.plan.config_dict(),
+            target=self.ctx.target.name,
+            notices=self._notices(base),
+        )
+
+    def _notices(self, base: Manifest) -> list[str]:
+        """Notices of the artifact: those of the snapshot it comes from, then those of this run."""
+        fresh = [notice for notice in self.ctx.notices if notice not in self._unrecorded]
+        return list(dict.fromkeys([*base.notices, *fresh]))
+
+    def _write(self, module: ModuleOp, manifest: Manifest, last_phase: str) -> None:
+        if last_phase == "convert" and self.output.suffix.lower() != ".mlir":
+            from qbc.artifact.mblt import write_mblt
+
+            write_mblt(self.output, module, self.ctx.store, manifest)
+        elif last_phase == "encode":
+            from qbc.driver.program import write_program
+
+            write_program(self.output, module, self.ctx, manifest)
+        else:
+            write_ir(module, self.ctx, self.output)
+
+
+# --- helpers -----------------------------------------------------------------------------------------------------
+
+_PHASE_OF_DIALECT = {"npu": "encode", "quant": "lower", "mblt": "quantize", "framework": "import"}
+
+
+def _first_phase(module: ModuleOp) -> str:
+    """Return the phase that goes on from a module: the most lowered dialect in it decides."""
+    present = {Dialect.split_name(op.name)[0] for op in module.walk() if "." in op.name}
+    if "framework" in present and not any("mblt.name" in _argument_keys(op) for op in module.ops):
+        return "import"
+    for dialect, phase in _PHASE_OF_DIALECT.items():
+        if dialect in present:
+            return phase
+    return "quantize"
+
+
+def _argument_keys(op: Any) -> set[str]:
+    from xdsl.dialects.func import FuncOp
+
+    from qbc.driver.samples import argument_attributes
+
+    if not isinstance(op, FuncOp):
+        return set()
+    return {key for attributes in argument_attributes(op) for key in attributes}
+
+
+def forget_value_names(module: ModuleOp) -> None:
+    """Drop the name hints of values and positions in text, which snapshots do not keep, so that both routes agree."""
+    from xdsl.dialects.builtin import UnknownLoc
+
+    for op in module.walk():
+        for result in op.results:
+            result.name_hint = None
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.args:
+                    argument.name_hint = None
+        if not names_source(op.location):
+            op.location = UnknownLoc()
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file as hex digits."""
+    import hashlib
+
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def check_writable(path: Path) -> None:
+    """Raise OUTPUT_WRITE_ERROR before any work when the output cannot be written."""
+    import os
+
+    if path.is_dir():
+        raise QBCompilerError(f"output {str(path)!r} is a directory", code="OUTPUT_WRITE_ERROR")
+    directory = path.parent
+    if not directory.is_dir():
+        raise QBCompilerError(f"directory {str(directory)!r} does not exist", code="OUTPUT_WRITE_ERROR")
+    if not os.access(directory, os.W_OK):
+        raise QBCompilerError(f"directory {str(directory)!r} is not writable", code="OUTPUT_WRITE_ERROR")

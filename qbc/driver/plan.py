@@ -1,0 +1,93 @@
+"""From what the user asked to the pipelines of all phases, with every option filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qbc.driver.events import EventSink, ignore
+from qbc.pipelines.grammar import Pipeline, parse_pipeline
+from qbc.pipelines.phases import PHASES, load_preset, split_by_phase, with_options, without_pass
+from qbc.pipelines.registry import complete
+
+if TYPE_CHECKING:
+    from qbc.config import CompileConfig
+
+DEFAULT_PRESET = "default"
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """What a compilation is asked to do, beside its input and output.
+
+    `calibration` is a path, a list of paths, or arrays in memory; `pipeline` an edited whole pipeline that replaces the
+    one of preset and configuration.
+    """
+
+    target: str | Path | None = None
+    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    calibration: Any = None
+    random_calibration: bool = False
+    preset: str | None = None
+    calibration_config: Any = None  # CalibrationConfig, a dictionary of its fields, or None
+    bias_correction: bool = True
+    pipeline: str | None = None
+    dump_ir: Path | None = None
+    verify_each: bool = False
+    provenance: bool = True
+    on_event: EventSink = ignore
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Resolved configuration and complete pipelines; `notices` are what resolving has to tell."""
+
+    config: CompileConfig
+    pipelines: Mapping[str, Pipeline]
+    notices: tuple[str, ...]
+
+    def text(self, phases: tuple[str, ...] = PHASES) -> str:
+        """Return one pipeline text for some phases, with every option written out."""
+        whole = Pipeline()
+        for phase in phases:
+            whole = whole + self.pipelines[phase]
+        return str(complete(whole))
+
+    def config_dict(self) -> dict[str, Any]:
+        """Return the configuration as snapshots record it (no paths)."""
+        return self.config.model_dump(by_alias=True)
+
+
+def make_plan(options: CompileOptions) -> Plan:
+    """Resolve preset, configuration and an edited pipeline; mistakes in any of them are raised before work begins."""
+    from qbc.config import pipeline_changes, resolve_config
+
+    preset = load_preset(options.preset or DEFAULT_PRESET)
+    config = resolve_config(preset.config, options.calibration_config)
+    if options.pipeline is not None:
+        parts = split_by_phase(parse_pipeline(options.pipeline), preset)
+        return Plan(config, {phase: complete(part) for phase, part in parts.items()}, ())
+    changes = pipeline_changes(config)
+    flat = [change for group in changes.values() for change in group]
+    pipelines: dict[str, Pipeline] = {}
+    placed: set[tuple[str, str]] = set()
+    for phase in PHASES:
+        pipeline = preset.pipeline(phase)
+        if not options.bias_correction:
+            pipeline = without_pass(pipeline, "quant-bias-correction")
+        changed, found = with_options(pipeline, flat)
+        pipelines[phase] = complete(changed)
+        placed |= found
+    return Plan(config, pipelines, tuple(_without_effect(config, changes, placed)))
+
+
+def _without_effect(config: CompileConfig, changes: Mapping[str, Any], placed: set[tuple[str, str]]) -> list[str]:
+    from qbc.config.resolve import is_default
+
+    notices = []
+    for path, group in changes.items():
+        if not is_default(config, path) and not any((name, option) in placed for name, option, _ in group):
+            notices.append(f"{path} has no effect in this version")
+    return notices
