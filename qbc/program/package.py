@@ -1,7 +1,7 @@
 """The sections of an `.mxq` that run: one packed program and debug map per core mode and variant, and the blobs.
 
-Section names: `program/MODE/VARIANT`, `debug/MODE/VARIANT`, `golden/MODE/VARIANT`, the blob sections, `manifest`, and for
-people `ir`. A package without `ir` and `manifest` still runs.
+Section names: `program/MODE/VARIANT`, `debug/MODE/VARIANT`, `golden/MODE/VARIANT`, the blob sections, `manifest`, and
+for people `ir`. A package without `ir` and `manifest` still runs.
 """
 
 from __future__ import annotations
