@@ -1,0 +1,144 @@
+"""conv2d and depthwise_conv2d over [N, H, W, C], i8 in one pass and i16 as two byte planes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from qbc.kernels.accumulate import Accumulate, convolution_accumulator
+from qbc.kernels.checks import CallChecks
+from qbc.kernels.compile import Array
+from qbc.kernels.finish import Finish, combine_planes, read_finish, read_rescale, split_planes
+from qbc.kernels.registry import Kernel
+from qbc.kernels.spec import CODE_RANGES, KernelCall, TensorSpec
+from qbc.kernels.windows import read_windows
+
+PLANES = ("full", "hi", "lo")
+
+
+def read_weight(checks: CallChecks, rank: int) -> Array:
+    """Return the constant `weight` (i8, any shape of the rank)."""
+    weight = checks.call.constants.get("weight")
+    if weight is None or weight.dtype != np.int8 or weight.ndim != rank or weight.size == 0:
+        checks.fail(f"constant 'weight' is missing or no int8 array of rank {rank}")
+    return np.ascontiguousarray(weight)
+
+
+def plane_zero_points(zx: int) -> tuple[int, int]:
+    """Return the stored bytes of the two planes of an i16 code."""
+    high = (zx + 128) >> 8
+    return high + 128, zx - 256 * high + 128
+
+
+def read_operands(checks: CallChecks, plane: str) -> tuple[TensorSpec, TensorSpec | None]:
+    """Return the input and the residual (the last operand, where `add_*` attributes exist) of a weighted sum."""
+    count = 1 + (plane == "lo") + ("add_s" in checks.call.attributes)
+    specs = checks.inputs(count, ("i8", "i16", "i32"))
+    x_spec = specs[0]
+    checks.require(x_spec.dtype != "i32", "the input is i32")
+    checks.require(plane == "full" or x_spec.dtype == "i16", "only an i16 input has planes")
+    if plane == "lo":
+        checks.require(
+            specs[1] == TensorSpec(checks.call.output.shape, "i32"), "the partial sums do not fit the output"
+        )
+    if "add_s" not in checks.call.attributes:
+        return x_spec, None
+    checks.require(specs[-1].dtype != "i32", "the residual is i32")
+    return x_spec, specs[-1]
+
+
+def input_zero_point(checks: CallChecks, x_spec: TensorSpec) -> int:
+    """Return the attribute `zx` as a code."""
+    return checks.integer("zx", *CODE_RANGES[x_spec.dtype])
+
+
+def weighted_kernel(checks: CallChecks, weight: Array, accumulator: Callable[[int], Accumulate], plane: str) -> Kernel:
+    """Build the kernel of a weighted sum; `accumulator(zero_point)` makes the byte accumulator of one plane."""
+    x_spec, residual = read_operands(checks, plane)
+    zx = input_zero_point(checks, x_spec)
+    channels = weight.shape[0]
+    if plane == "hi":
+        return _high_plane(checks, weight, accumulator, zx)
+    rescale = read_rescale(checks, weight, x_spec, zx)
+    finish = read_finish(checks, rescale, residual)
+    if x_spec.dtype == "i8":
+        return _byte_kernel(accumulator(zx + 128), finish, channels, residual is not None)
+    return _plane_kernel(accumulator, finish, weight, zx, plane)
+
+
+def _byte_kernel(accumulate: Accumulate, finish: Finish, channels: int, with_residual: bool) -> Kernel:
+    if with_residual:
+
+        def run_with_residual(x: Array, residual: Array, out: Array) -> None:
+            finish(accumulate(x), out.reshape(-1, channels), residual.reshape(-1, channels))
+
+        return run_with_residual
+
+    def run(x: Array, out: Array) -> None:
+        finish(accumulate(x), out.reshape(-1, channels), None)
+
+    return run
+
+
+def _high_plane(checks: CallChecks, weight: Array, accumulator: Callable[[int], Accumulate], zx: int) -> Kernel:
+    checks.require(checks.call.output.dtype == "i32", "the partial sums of plane 'hi' are i32")
+    zero_high, _ = plane_zero_points(zx)
+    flat = weight.reshape(weight.shape[0], -1).astype(np.int64)
+    checks.require(int(np.abs(flat).sum(axis=1).max()) * 128 < 1 << 31, "a partial sum does not fit 32 bits")
+    offset = (zero_high - 128) * flat.sum(axis=1)
+    accumulate = accumulator(zero_high)
+
+    def run(x: Array, out: Array) -> None:
+        high, low = np.empty(x.shape, np.uint8), np.empty(x.shape, np.uint8)
+        split_planes(x.reshape(-1), high.reshape(-1), low.reshape(-1))
+        np.add(accumulate(high), offset, out=out.reshape(-1, len(offset)), casting="unsafe")
+
+    return run
+
+
+def _plane_kernel(
+    accumulator: Callable[[int], Accumulate], finish: Finish, weight: Array, zx: int, plane: str
+) -> Kernel:
+    """`acc = 256*acc_hi + acc_lo`; plane "lo" is given acc_hi, which still holds the high zero point."""
+    channels = weight.shape[0]
+    zero_high, zero_low = plane_zero_points(zx)
+    accumulate_low = accumulator(zero_low)
+    accumulate_high = accumulator(zero_high) if plane == "full" else None
+    offset = (zero_high - 128) * weight.reshape(channels, -1).astype(np.int64).sum(axis=1)
+
+    def run(x: Array, *rest: Array) -> None:
+        out = rest[-1].reshape(-1, channels)
+        high, low = np.empty(x.shape, np.uint8), np.empty(x.shape, np.uint8)
+        split_planes(x.reshape(-1), high.reshape(-1), low.reshape(-1))
+        if accumulate_high is not None:
+            acc_high, rest = accumulate_high(high), rest[:-1]
+        else:
+            acc_high, rest = rest[0].reshape(-1, channels) - offset, rest[1:-1]
+        acc = np.empty(out.shape, np.int64)
+        combine_planes(acc_high, accumulate_low(low), acc)
+        finish(acc, out, rest[0].reshape(-1, channels) if rest else None)
+
+    return run
+
+
+def prepare_conv2d(call: KernelCall) -> Kernel:
+    """`R(B + sum x*w)` over windows, padding holds zx; with fused table or residual addition."""
+    checks = CallChecks(call)
+    plane = checks.choice("plane", PLANES, "full")
+    x_spec, _ = read_operands(checks, plane)
+    weight = read_weight(checks, 4)
+    groups = checks.integer("groups", 1, 1 << 20, 1)
+    geometry = read_windows(checks, x_spec, (weight.shape[1], weight.shape[2]), ceil=False)
+    channels = geometry.input[3]
+    if call.kind == "depthwise_conv2d":
+        groups = channels if "groups" not in call.attributes else groups
+        checks.require(groups == channels, "a depthwise convolution has one group for each channel")
+    checks.require(channels % groups == 0 and weight.shape[0] % groups == 0, f"{groups} groups do not divide channels")
+    checks.require(weight.shape[3] == channels // groups, f"weight shape {weight.shape} does not fit the input")
+    checks.output((geometry.input[0], *geometry.output_size, weight.shape[0]), ("i8", "i16", "i32"))
+    checks.require(plane == "hi" or call.output.dtype != "i32", "the output holds no codes")
+    return weighted_kernel(checks, weight, lambda zero: convolution_accumulator(weight, geometry, groups, zero), plane)
+
+
+KINDS: dict[str, Callable[[KernelCall], Kernel]] = {"conv2d": prepare_conv2d, "depthwise_conv2d": prepare_conv2d}

@@ -1,0 +1,199 @@
+"""Softmax, log-softmax and layer / RMS normalization over the last axis, in integers only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from math import isqrt
+
+import numpy as np
+
+from qbc.kernels.checks import MULTIPLIER_LIMIT, SHIFT_LIMIT, CallChecks, distance_bound
+from qbc.kernels.compile import Array, jit
+from qbc.kernels.registry import Kernel
+from qbc.kernels.spec import KernelCall
+
+_SOFTMAX_LIMIT = 65536
+_NORM_LIMIT = 16384
+
+
+@cache
+def exponential_nodes() -> Array:
+    """Return E[k] = half_up(2^(30 - k/256)) for k = 0..256, by exact integer roots."""
+    nodes = []
+    for k in range(257):
+        value = 1 << (31 * 256 - k)  # the 256th root of this is 2^(31 - k/256), twice the node
+        for _ in range(8):
+            value = isqrt(value)
+        nodes.append((value + 1) // 2)
+    return np.array(nodes, dtype=np.int64)
+
+
+@jit
+def _exponential(d: int, k: int, nodes: Array) -> int:
+    t = d * k
+    whole = t >> 24
+    if whole > 30:
+        return 0
+    node = (t >> 16) & 255
+    v = nodes[node] + (((nodes[node + 1] - nodes[node]) * (t & 65535)) >> 16)
+    return v >> whole
+
+
+@jit
+def _softmax_loop(x: Array, out: Array, nodes: Array, k: int, q: int, g: int, z: int, lo: int, hi: int) -> None:
+    rows, n = x.shape
+    e = np.empty(n, np.int64)
+    for r in range(rows):
+        top = np.int64(x[r, 0])
+        for i in range(n):
+            top = max(top, np.int64(x[r, i]))
+        total = np.int64(0)
+        for i in range(n):
+            e[i] = _exponential(top - np.int64(x[r, i]), k, nodes)
+            total += e[i]
+        divisor = total << g
+        half = divisor >> 1
+        for i in range(n):
+            out[r, i] = min(max(z + (e[i] * q + half) // divisor, lo), hi)
+
+
+@jit
+def _log_softmax_loop(
+    x: Array, out: Array, nodes: Array, logs: Array, k: int, m: int, s: int, z: int, lo: int, hi: int
+) -> None:
+    rows, n = x.shape
+    rounding = np.int64(1) << (s - 1)
+    for r in range(rows):
+        top = np.int64(x[r, 0])
+        for i in range(n):
+            top = max(top, np.int64(x[r, i]))
+        total = np.int64(0)
+        for i in range(n):
+            total += _exponential(top - np.int64(x[r, i]), k, nodes)
+        bits = 0
+        rest = total
+        while rest > 0:
+            rest >>= 1
+            bits += 1
+        mantissa = total >> (bits - 25)
+        node, part = (mantissa >> 16) & 255, mantissa & 65535
+        log = ((bits - 1) << 24) + logs[node] + (((logs[node + 1] - logs[node]) * part + 32768) >> 16)
+        for i in range(n):
+            t = min((top - np.int64(x[r, i])) * k, np.int64(1) << 30)
+            acc = (np.int64(30) << 24) - log - t
+            out[r, i] = min(max(z + ((acc * m + rounding) >> s), lo), hi)
+
+
+@jit
+def _root_of_shifted(v: int, k: int) -> int:
+    """Return floor(sqrt(v << k)) of a value that fills 63 or 64 unsigned bits."""
+    value = np.uint64(v) << np.uint64(k)
+    root = np.uint64(np.sqrt(np.float64(value)))
+    root = min(root, np.uint64(4294967295))
+    while root * root > value:
+        root -= np.uint64(1)
+    while root < np.uint64(4294967295) and (root + np.uint64(1)) * (root + np.uint64(1)) <= value:
+        root += np.uint64(1)
+    return np.int64(root)
+
+
+@jit
+def _layer_norm_loop(
+    x: Array, gamma: Array, beta: Array, out: Array, zx: int, eps: int, t2: int, rms: int, z: int, lo: int, hi: int
+) -> None:
+    rows, n = x.shape
+    half_out = np.int64(1) << (t2 - 1)
+    for r in range(rows):
+        s1 = np.int64(0)
+        s2 = np.int64(0)
+        for i in range(n):
+            d = np.int64(x[r, i]) - zx
+            s1 += d
+            s2 += d * d
+        mean = np.int64(0) if rms else s1
+        v = n * s2 - mean * mean + eps
+        bits = 0
+        rest = v
+        while rest > 0:
+            rest >>= 1
+            bits += 1
+        k = (64 - bits) & ~1
+        inverse = (np.int64(1) << 61) // _root_of_shifted(v, k)
+        t = 45 - k // 2
+        half = np.int64(1) << (t - 1)
+        for i in range(n):
+            d = n * (np.int64(x[r, i]) - zx) - mean
+            normal = (d * inverse + half) >> t
+            out[r, i] = min(max(z + ((normal * gamma[i] + beta[i] + half_out) >> t2), lo), hi)
+
+
+def prepare_softmax(call: KernelCall) -> Kernel:
+    """Softmax over the last axis: table exponentials in Q30, one exact division by their sum."""
+    checks = CallChecks(call)
+    (x_spec,) = checks.inputs(1)
+    checks.output(x_spec.shape)
+    n = x_spec.shape[-1] if x_spec.shape else 0
+    checks.require(0 < n <= _SOFTMAX_LIMIT, f"a row of {n} elements, at most {_SOFTMAX_LIMIT} are possible")
+    k = checks.integer("k", 0, (1 << 46) - 1)
+    q = checks.integer("q", 0, MULTIPLIER_LIMIT)
+    g = checks.integer("g", 0, 16)
+    out_range = checks.output_range()
+    nodes = exponential_nodes()
+    z, lo, hi = out_range.z, out_range.lo, out_range.hi
+
+    def run(x: Array, out: Array) -> None:
+        _softmax_loop(x.reshape(-1, n), out.reshape(-1, n), nodes, k, q, g, z, lo, hi)
+
+    return run
+
+
+def prepare_log_softmax(call: KernelCall) -> Kernel:
+    """Log-softmax over the last axis; constant table i64 [257] = half_up(2^24 * log2(1 + j/256)), rescale (m, s)."""
+    checks = CallChecks(call)
+    (x_spec,) = checks.inputs(1)
+    checks.output(x_spec.shape)
+    n = x_spec.shape[-1] if x_spec.shape else 0
+    checks.require(0 < n <= _SOFTMAX_LIMIT, f"a row of {n} elements, at most {_SOFTMAX_LIMIT} are possible")
+    k = checks.integer("k", 0, (1 << 46) - 1)
+    logs = checks.int64("table", (257,), 0, 1 << 24)
+    m, s = checks.rescale(1 << 31)
+    out_range = checks.output_range()
+    nodes = exponential_nodes()
+    z, lo, hi = out_range.z, out_range.lo, out_range.hi
+
+    def run(x: Array, out: Array) -> None:
+        _log_softmax_loop(x.reshape(-1, n), out.reshape(-1, n), nodes, logs, k, m, s, z, lo, hi)
+
+    return run
+
+
+def prepare_layer_norm(call: KernelCall) -> Kernel:
+    """Layer normalization (RMS normalization with rms = 1) of rows of n elements, with gamma and beta in integers."""
+    checks = CallChecks(call)
+    (x_spec,) = checks.inputs(1)
+    checks.output(x_spec.shape)
+    n = checks.integer("n", 1, _NORM_LIMIT)
+    checks.require(x_spec.size % n == 0, f"{x_spec.size} elements are no rows of {n}")
+    zx = checks.zero_point("zx", x_spec)
+    rms = checks.integer("rms", 0, 1, 0)
+    eps = checks.integer("eps", 1, (1 << 62) - 1)
+    t2 = checks.integer("t", 1, SHIFT_LIMIT)
+    limit = distance_bound(x_spec, zx)
+    checks.require((n * limit) ** 2 + eps < 1 << 62, "the variance does not fit 62 bits")
+    gamma = checks.int64("gamma", (n,), -(1 << 30), 1 << 30)
+    beta = checks.int64("beta", (n,), -(1 << 61), 1 << 61)
+    out_range = checks.output_range()
+    z, lo, hi = out_range.z, out_range.lo, out_range.hi
+
+    def run(x: Array, out: Array) -> None:
+        _layer_norm_loop(x.reshape(-1, n), gamma, beta, out.reshape(-1, n), zx, eps, t2, rms, z, lo, hi)
+
+    return run
+
+
+KINDS: dict[str, Callable[[KernelCall], Kernel]] = {
+    "softmax": prepare_softmax,
+    "log_softmax": prepare_log_softmax,
+    "layer_norm": prepare_layer_norm,
+}
