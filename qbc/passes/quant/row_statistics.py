@@ -34,9 +34,7 @@ def read_statistics(store: BlobStore, row: ParamsOp) -> dict[str, Statistics]:
 
     entries = _entries(row)
     keys = sorted({key.rpartition(".")[0] for key in entries})
-    return {
-        key: Statistics.from_arrays(*(read_blob(store, entries[f"{key}.{kind}"]) for kind in KINDS)) for key in keys
-    }
+    return {key: Statistics.from_arrays([read_blob(store, entries[f"{key}.{kind}"]) for kind in KINDS]) for key in keys}
 
 
 def unite_statistics(kept: ParamsOp, other: ParamsOp) -> None:

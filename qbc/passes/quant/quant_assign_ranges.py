@@ -1,0 +1,83 @@
+"""`quant-assign-ranges`: scale and zero point of every row, from its statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from xdsl.dialects.builtin import ModuleOp
+
+from qbc.dialects.quant import ParamTable
+from qbc.errors import QBCompilerError
+from qbc.passes.base import CompileContext, ModulePass
+from qbc.passes.quant.row_ranges import assign_encoding, clip_flat_zones
+
+if TYPE_CHECKING:
+    from qbc.algorithms.ranges import RangeOptions
+
+METHODS = (0, 1, 2, 3)
+MODES = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class QuantAssignRanges(ModulePass):
+    """Chooses the encoding of every row whose encoding the graph does not fix.
+
+    - `mode` 0: extremes; 1: the element of rank `(1 - percentile) * count` from each end; 2: least squared error over
+      the histogram (clipping below half the extreme must gain 1 dB).
+    - `method` 0, 1: symmetric i8 (zero point 0); 2, 3: i8 with a zero point. i16 is symmetric under every method and
+      covers the extremes in modes 0 and 1.
+    - A row with several values gets one range: the candidate with the least relative error summed over the values.
+    - A value that feeds only table lookups or clamps is not given codes where those are flat.
+
+    Raises QUANTIZATION_ERROR for a row without statistics.
+
+    ```mlir
+    quant.params "r1" {statistics = {v1.moments = ..., ...}}
+    // becomes
+    quant.params "r1" {statistics = ..., storage = i8, scale = 0.0416 : f32, zero_point = -56}
+    ```
+    """
+
+    name: ClassVar[str] = "quant-assign-ranges"
+    mode: int = 1
+    percentile: float = 0.9999
+    method: int = 3
+    min_clip_ratio: float = 0.5
+    flat_zones: bool = True
+
+    def run(self, op: ModuleOp, ctx: CompileContext) -> None:
+        options = self._options()
+        table = ParamTable(op)
+        rows = [row for row in table if table.members(row) and not row.is_fixed]
+        for row in rows:
+            estimated = assign_encoding(table, row, ctx.store, options, asymmetric=self.method >= 2)
+            if estimated:
+                ctx.count("histogram_percentiles")
+        if self.flat_zones:
+            clipped = [row for row in rows if clip_flat_zones(table, row, ctx.store, asymmetric=self.method >= 2)]
+            ctx.count("clipped_at_flat_zones", len(clipped))
+        ctx.count("rows", len(rows))
+        self._notice_short_tails(ctx)
+
+    def _options(self) -> RangeOptions:
+        from qbc.algorithms.ranges import RangeOptions
+
+        if self.mode not in MODES:
+            raise QBCompilerError(f"mode {self.mode} is unknown", code="PIPELINE_ERROR", hint="use 0, 1 or 2")
+        if self.method not in METHODS:
+            raise QBCompilerError(f"method {self.method} is unknown", code="PIPELINE_ERROR", hint="use 0, 1, 2 or 3")
+        if not 0.5 < self.percentile <= 1.0:
+            raise QBCompilerError(
+                f"percentile {self.percentile} is out of range",
+                code="PIPELINE_ERROR",
+                hint="use a number above 0.5, at most 1",
+            )
+        return RangeOptions(self.mode, self.percentile, self.min_clip_ratio)
+
+    def _notice_short_tails(self, ctx: CompileContext) -> None:
+        count = ctx.statistics.get(ctx.current_pass, {}).get("histogram_percentiles", 0)
+        if count:
+            ctx.notice(
+                f"{count} percentiles lie outside the exact tails and were read from histograms; raise topk-ratio"
+            )

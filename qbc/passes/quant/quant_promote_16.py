@@ -1,0 +1,144 @@
+"""`quant-promote-16`: values whose 8-bit step is too coarse for what reads them get 16 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xdsl.dialects.builtin import FloatAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from qbc.dialects import quant
+from qbc.dialects.quant import ParamsOp, ParamTable
+from qbc.passes.base import CompileContext, ModulePass, array_of
+from qbc.passes.quant.row_ranges import lookups_of, promote_row, value_names
+from qbc.passes.quant.row_statistics import read_statistics
+
+_LINEAR = (quant.AddOp, quant.SubOp, quant.RequantizeOp, quant.ReshapeOp, quant.TransposeOp, quant.SliceOp)
+_SCALED = (quant.MulOp, quant.DivOp)
+
+
+@dataclass(frozen=True)
+class QuantPromote16(ModulePass):
+    """Gives 16 bits to rows by rules that are known before anything runs; none of them adds a multiplication.
+
+    1. Logits: a value that feeds a softmax, directly or through additions, masks and scalings, when
+       `beta * step > logit_step`. A logit moves by at most half a step, so a probability changes by at most a factor
+       `exp(+-step)`.
+    2. Normalization: a value read only by layer norms and additions whose largest magnitude is more than `tail_ratio`
+       times its 99.9th percentile.
+    3. Lookups: a value read only by table lookups, when rounding it to 8 bits leaves an error at a table's output that
+       is less than `lookup_sqnr` dB below the output's variance.
+
+    Rows with an encoding that the graph fixes are left alone. The range of a promoted row covers its extremes.
+
+    ```mlir
+    quant.params "r4" {storage = i8, scale = 1.5 : f32, zero_point = 0, ...}   // read by quant.softmax only
+    // becomes
+    quant.params "r4" {storage = i16, scale = 0.0058 : f32, zero_point = 0, ...}
+    ```
+    """
+
+    name: ClassVar[str] = "quant-promote-16"
+    logit_step: float = 0.1
+    tail_ratio: float = 8.0
+    lookup_sqnr: float = 32.0
+
+    def run(self, op: ModuleOp, ctx: CompileContext) -> None:
+        table = ParamTable(op)
+        promoted: dict[str, tuple[ParamsOp, str]] = {}
+        for row, rule in self._proposals(op, table, ctx):
+            if row.is_fixed or row.bits == "i16":
+                continue
+            promoted.setdefault(row.row_name, (row, rule))
+        for row, rule in promoted.values():
+            promote_row(table, row, ctx.store)
+            ctx.count(rule)
+        ctx.report["promoted"] = [
+            {"row": row.row_name, "rule": rule, "nodes": _nodes(table, row)} for row, rule in promoted.values()
+        ]
+
+    def _proposals(self, op: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[tuple[ParamsOp, str]]:
+        for inner in op.walk():
+            if isinstance(inner, quant.SoftmaxOp):
+                yield from self._logits(inner.operands[0], _number(inner, "beta", 1.0), table, ctx)
+        for row in table:
+            if self._is_spiky_normalization(table, row, ctx):
+                yield row, "normalization"
+            elif self._is_coarse_lookup(table, row, ctx):
+                yield row, "lookup"
+
+    def _logits(
+        self, value: SSAValue, gain: float, table: ParamTable, ctx: CompileContext
+    ) -> Iterator[tuple[ParamsOp, str]]:
+        """Yield the rows of `value` and of what it is a scaled sum of; `gain` is what a step counts in the softmax."""
+        row = table.row_of(value)
+        encoding = row.encoding if row is not None else None
+        if row is None or encoding is None or isinstance(value.owner, quant.ConstantOp):
+            return
+        if gain * encoding[1] > self.logit_step:
+            yield row, "logits"
+        owner = value.owner
+        if isinstance(owner, _LINEAR):
+            for operand in owner.operands:
+                yield from self._logits(operand, gain, table, ctx)
+        elif isinstance(owner, _SCALED):
+            factor = _constant_factor(owner, ctx)
+            if factor is not None:
+                yield from self._logits(owner.operands[0], gain * factor, table, ctx)
+
+    def _is_spiky_normalization(self, table: ParamTable, row: ParamsOp, ctx: CompileContext) -> bool:
+        readers = {type(use.operation) for member in table.members(row) for use in member.uses}
+        if quant.LayerNormOp not in readers or not readers <= {quant.LayerNormOp, quant.AddOp}:
+            return False
+        from qbc.algorithms.ranges import percentile_range
+
+        for statistics in read_statistics(ctx.store, row).values():
+            usual = percentile_range(statistics, 0.999, False)
+            spread = max(-usual.low, usual.high)
+            if max(-statistics.minimum, statistics.maximum) > self.tail_ratio * spread > 0.0:
+                return True
+        return False
+
+    def _is_coarse_lookup(self, table: ParamTable, row: ParamsOp, ctx: CompileContext) -> bool:
+        """Return whether the error of 8-bit codes is too large at the output of a lookup that reads the row."""
+        from qbc.algorithms.flat_zones import rounding_sqnr
+
+        readers = lookups_of(table, row)
+        encoding = row.encoding
+        if not readers or encoding is None:
+            return False
+        low, high = code_limits(encoding)
+        for statistics in read_statistics(ctx.store, row).values():
+            for function, _ in readers:
+                if rounding_sqnr(function, statistics, encoding[1], low, high) < self.lookup_sqnr:
+                    return True
+        return False
+
+
+def code_limits(encoding: tuple[str, float, int]) -> tuple[float, float]:
+    """Return the smallest and the largest value that codes represent."""
+    storage, scale, zero_point = encoding
+    low, high = quant.CODE_RANGES[storage]
+    return scale * (low - zero_point), scale * (high - zero_point)
+
+
+def _constant_factor(op: Operation, ctx: CompileContext) -> float | None:
+    """Return the largest magnitude by which a multiplication or division with a constant scales its first operand."""
+    constant = op.operands[1].owner
+    if not isinstance(constant, quant.ConstantOp):
+        return None
+    data: Any = abs(array_of(ctx, constant.properties["value"]))
+    if data.size == 0 or float(data.max()) == 0.0:
+        return None
+    return 1.0 / float(data.min()) if isinstance(op, quant.DivOp) and float(data.min()) > 0.0 else float(data.max())
+
+
+def _number(op: Operation, name: str, default: float) -> float:
+    attribute = op.properties.get(name)
+    return float(attribute.value.data) if isinstance(attribute, FloatAttr) else default
+
+
+def _nodes(table: ParamTable, row: ParamsOp) -> list[str]:
+    return list(dict.fromkeys(name for member in table.members(row) for name in value_names(member)))

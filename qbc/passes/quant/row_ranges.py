@@ -1,0 +1,167 @@
+"""Choosing the encoding of one row; shared by range assignment and 16-bit promotion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, StringAttr, f64
+from xdsl.ir import Operation, SSAValue
+
+from qbc.dialects import quant
+from qbc.dialects.quant import ParamsOp, ParamTable
+from qbc.errors import QBCompilerError
+from qbc.passes.base import source_names
+from qbc.passes.quant.row_statistics import read_statistics
+
+if TYPE_CHECKING:
+    from qbc.algorithms.flat_zones import Function
+    from qbc.algorithms.ranges import Encoding, RangeOptions
+    from qbc.store import BlobStore
+
+_COPIES = (quant.ReshapeOp, quant.TransposeOp, quant.SliceOp, quant.ExpandOp, quant.ConcatOp, quant.MaxPool2dOp)
+
+
+def assign_encoding(
+    table: ParamTable, row: ParamsOp, store: BlobStore, options: RangeOptions, *, asymmetric: bool
+) -> bool:
+    """Set the encoding of a row from its statistics; return whether a percentile had to be estimated.
+
+    Raises QUANTIZATION_ERROR when the row has no statistics.
+    """
+    from qbc.algorithms.ranges import MAX, MAX_PERCENTILE, RangeOptions, choose_range, encode_constant, merge_ranges
+
+    statistics = list(read_statistics(store, row).values())
+    if not statistics:
+        raise _no_statistics(table, row)
+    storage = row.bits or "i8"
+    if storage == "i16" and options.mode == MAX_PERCENTILE:
+        options = RangeOptions(MAX)  # 16 bits have codes for the tail
+    if all(part.minimum == part.maximum for part in statistics) and len({part.minimum for part in statistics}) == 1:
+        _set(table, row, encode_constant(statistics[0].minimum, storage))
+        return False
+    zero_point = asymmetric and storage == "i8"
+    members = [(part, choose_range(part, options, storage, zero_point)) for part in statistics]
+    chosen = merge_ranges(members, storage, zero_point)
+    set_range(table, row, chosen.low, chosen.high, storage, asymmetric=zero_point)
+    return chosen.estimated
+
+
+def set_range(table: ParamTable, row: ParamsOp, low: float, high: float, storage: str, *, asymmetric: bool) -> None:
+    """Set the encoding that covers `low..high` and remember the bounds in the row's `threshold`."""
+    from qbc.algorithms.ranges import encode
+
+    _set(table, row, encode(low, high, storage, asymmetric and storage == "i8"))
+    row.properties["threshold"] = DictionaryAttr({"low": FloatAttr(low, f64), "high": FloatAttr(high, f64)})
+
+
+def clip_flat_zones(table: ParamTable, row: ParamsOp, store: BlobStore, *, asymmetric: bool) -> bool:
+    """Narrow the range of a row where everything that reads it is flat; return whether that changed the range."""
+    from qbc.algorithms.flat_zones import active_range
+
+    bounds = _threshold(row)
+    readers = list(lookups_of(table, row) or ())
+    if bounds is None or not readers:
+        return False
+    low, high = bounds
+    zones = []
+    for function, output in readers:
+        encoding = table.encoding(output)
+        if encoding is None:
+            return False
+        zones.append(active_range(function, low, high, encoding[1]))
+    new_low, new_high = min(zone[0] for zone in zones), max(zone[1] for zone in zones)
+    if (new_low, new_high) == (low, high) or not new_low < new_high:
+        return False
+    set_range(table, row, new_low, new_high, row.bits or "i8", asymmetric=asymmetric)
+    return True
+
+
+def promote_row(table: ParamTable, row: ParamsOp, store: BlobStore) -> None:
+    """Give a row 16 bits; its range covers the extremes of its values, less what lookups do not tell apart."""
+    from qbc.algorithms.ranges import MAX, RangeOptions
+
+    table.set_storage(row, "i16")
+    assign_encoding(table, row, store, RangeOptions(MAX), asymmetric=False)
+    clip_flat_zones(table, row, store, asymmetric=False)
+
+
+def lookups_of(table: ParamTable, row: ParamsOp) -> list[tuple[Function, SSAValue]] | None:
+    """Return (function, result) of everything that reads a row, or None when something else than a lookup reads it.
+
+    Data movement inside the row is followed; it reads nothing itself.
+    """
+    from qbc.algorithms.flat_zones import function_of
+
+    found = []
+    for member in table.members(row):
+        for use in member.uses:
+            op = use.operation
+            if isinstance(op, _COPIES) and table.row_of(op.results[0]) is row:
+                continue
+            described = _lookup(op)
+            function = function_of(*described) if described is not None else None
+            if function is None:
+                return None
+            found.append((function, op.results[0]))
+    return found
+
+
+def _lookup(op: Operation) -> tuple[str, Mapping[str, float | str]] | None:
+    if isinstance(op, quant.LutOp):
+        function = op.properties.get("function")
+        return (function.data, _parameters(op)) if isinstance(function, StringAttr) else None
+    if not isinstance(op, quant.RequantizeOp):
+        return None
+    kind = op.properties.get("activation")
+    if not isinstance(kind, StringAttr):
+        return None
+    bounds: dict[str, dict[str, float | str]] = {"relu": {"min": 0.0}, "relu6": {"min": 0.0, "max": 6.0}}
+    if kind.data in bounds:
+        return "clip", bounds[kind.data]
+    given = _parameters(op)
+    return "clip", {name: given[f"activation_{name}"] for name in ("min", "max") if f"activation_{name}" in given}
+
+
+def _parameters(op: Operation) -> dict[str, float | str]:
+    return dict(_scalar_properties(op))
+
+
+def _scalar_properties(op: Operation) -> Iterator[tuple[str, float | str]]:
+    for name, value in op.properties.items():
+        if isinstance(value, FloatAttr):
+            yield name, float(value.value.data)
+        elif isinstance(value, StringAttr):
+            yield name, value.data
+
+
+def _threshold(row: ParamsOp) -> tuple[float, float] | None:
+    attribute = row.properties.get("threshold")
+    if not isinstance(attribute, DictionaryAttr):
+        return None
+    low, high = attribute.data.get("low"), attribute.data.get("high")
+    if not isinstance(low, FloatAttr) or not isinstance(high, FloatAttr):
+        return None
+    return float(low.value.data), float(high.value.data)
+
+
+def _set(table: ParamTable, row: ParamsOp, encoding: Encoding) -> None:
+    table.set_encoding(row, encoding.storage, encoding.scale, encoding.zero_point)
+
+
+def value_names(value: SSAValue) -> tuple[str, ...]:
+    """Return the source nodes of the operation that makes a value."""
+    return source_names(value.owner) if isinstance(value.owner, Operation) else ()
+
+
+def _no_statistics(table: ParamTable, row: ParamsOp) -> QBCompilerError:
+    names = [name for member in table.members(row) for name in value_names(member)]
+    return QBCompilerError(
+        f"row {row.row_name!r} has no statistics",
+        code="QUANTIZATION_ERROR",
+        node=names[0] if names else None,
+        hint="run quant-collect before quant-assign-ranges",
+    )
+
+
+__all__ = ["assign_encoding", "clip_flat_zones", "lookups_of", "promote_row", "set_range", "value_names"]
