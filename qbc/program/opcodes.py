@@ -62,7 +62,7 @@ def _opcode(
 
 _ACCUMULATE = "zx z lo hi"
 _FUSED_ADD = "add_ma? add_mb? add_s? add_za? add_zb? add_z? add_lo? add_hi?"
-_PLANE = {"plane?": ("full", "hi", "lo")}
+_PLANE = {"plane?": ("full", "hi", "lo"), "add_dtype?": ("i8", "i16")}
 _WEIGHTS = "weight bias? multiplier? shift? table?"
 _CLAMP = "lo hi"
 _RESCALE = "zx m s z lo hi"

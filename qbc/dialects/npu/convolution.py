@@ -34,7 +34,8 @@ class AccumulateOp(KernelOp):
 
     `acc[c] = bias[c] + sum x*weight` (the bias holds the correction of the input zero point), then
     `y = clamp(z + ((acc*multiplier[c] + 2^(shift[c]-1)) >> shift[c]), lo, hi)`; a `table` maps the code; with the
-    `add_*` properties the last input is a residual that is added to the code as `npu.add` would.
+    `add_*` properties the last input is a residual that is added to the code as `npu.add` would (`add_dtype`: type of
+    that code where it is not the type of the result).
     For i16 inputs plane "hi" writes the raw sum over the high bytes as i32, plane "lo" takes it as second input.
     """
 
@@ -58,6 +59,7 @@ class AccumulateOp(KernelOp):
     add_z = opt_prop_def(INT)
     add_lo = opt_prop_def(INT)
     add_hi = opt_prop_def(INT)
+    add_dtype = opt_prop_def(STRING)
 
     @property
     def plane_name(self) -> str:

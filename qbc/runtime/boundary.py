@@ -1,0 +1,124 @@
+"""The host boundary: layouts, dtypes and batch of graph inputs and outputs.
+
+A float input is quantized as `clamp(rint(x / scale), qmin - zero_point, qmax - zero_point) + zero_point`, an output
+dequantized as `float32(code - zero_point) * scale`. Codes given as int8, uint8 (code + 128) or int16 are taken as they
+are, and outputs then are codes too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qbc.errors import QBCompilerError
+from qbc.kernels.storage import dequantize, load_codes, quantize_to_codes, store_codes
+from qbc.program import HostTensor
+from qbc.runtime.status import dtype_mismatch, shape_mismatch
+
+Array = npt.NDArray[Any]
+
+CHANNEL_LAST = "channel-last"
+SOURCE = "source"
+_I32 = (-(1 << 31), (1 << 31) - 1)
+_TO_CHANNEL_LAST = {"ncw": (0, 2, 1), "nchw": (0, 2, 3, 1), "ncdhw": (0, 2, 3, 4, 1)}
+_TO_SOURCE = {"ncw": (0, 2, 1), "nchw": (0, 3, 1, 2), "ncdhw": (0, 4, 1, 2, 3)}
+_CODE_DTYPES = {"i8": ("int8", "uint8"), "i16": ("int16",)}
+
+
+@dataclass(frozen=True)
+class InputForm:
+    """How an input was given: layout (None where the graph input has only one), leading batch axis, codes or values."""
+
+    layout: str | None
+    has_batch: bool
+    codes: bool
+
+
+def source_shape(tensor: HostTensor) -> tuple[int, ...]:
+    """Return the shape of a host tensor in the layout of the source model."""
+    shape = tensor.operand.shape
+    order = _TO_SOURCE.get(tensor.source_layout)
+    return shape if order is None else tuple(shape[axis] for axis in order)
+
+
+def match_layout(tensor: HostTensor, shape: tuple[int, ...], wanted: str | None = None) -> InputForm:
+    """Return how a given shape fits: channel-last first, then the source layout; a batch axis of 1 may be left out.
+
+    `wanted` restricts the choice to one layout. Raises Model_ShapeMismatched (21) when nothing fits.
+    """
+    candidates = [(CHANNEL_LAST, tensor.operand.shape)]
+    if tensor.source_layout:
+        candidates.append((SOURCE, source_shape(tensor)))
+    for layout, expected in candidates:
+        if wanted is not None and tensor.source_layout and layout != wanted:
+            continue
+        name = layout if tensor.source_layout else None
+        if shape == expected:
+            return InputForm(name, True, False)
+        if expected[:1] == (1,) and shape == expected[1:]:
+            return InputForm(name, False, False)
+    accepted = " or ".join(str(list(expected)) for _, expected in candidates)
+    raise shape_mismatch(
+        f"Input shape is invalid. Input {tensor.name!r} has shape {list(shape)}, expected {accepted}",
+        hint="a leading batch axis of 1 may be left out",
+    )
+
+
+def to_device(tensor: HostTensor, array: Array, wanted: str | None = None) -> tuple[Array, InputForm]:
+    """Return the stored codes of one input (channel-last, batch axis present) and how it was given."""
+    array = np.asarray(array)
+    form = match_layout(tensor, array.shape, wanted)
+    is_code = array.dtype.name in _CODE_DTYPES.get(tensor.operand.dtype, ())
+    if not form.has_batch:
+        array = array[None]
+    if form.layout == SOURCE:
+        array = array.transpose(_TO_CHANNEL_LAST[tensor.source_layout])
+    stored = _store_codes(tensor, array) if is_code else _encode(tensor, array)
+    return stored, InputForm(form.layout, form.has_batch, is_code)
+
+
+def _store_codes(tensor: HostTensor, array: Array) -> Array:
+    if array.dtype == np.uint8:
+        return np.ascontiguousarray(array)
+    return store_codes(array, tensor.operand.dtype)
+
+
+def _encode(tensor: HostTensor, array: Array) -> Array:
+    if tensor.dtype == "i32":
+        return _indices(tensor, array)
+    if array.dtype.kind != "f":
+        codes = " or ".join(_CODE_DTYPES[tensor.operand.dtype])
+        raise dtype_mismatch(
+            f"input {tensor.name!r} has dtype {array.dtype.name}, expected float32, or codes as {codes}"
+        )
+    quantized = quantize_to_codes(array, tensor.scale, tensor.zero_point, tensor.operand.dtype)
+    return store_codes(quantized, tensor.operand.dtype)
+
+
+def _indices(tensor: HostTensor, array: Array) -> Array:
+    if array.dtype.kind not in "iu":
+        raise dtype_mismatch(f"input {tensor.name!r} has dtype {array.dtype.name}, expected integers")
+    if array.size and (int(array.min()) < _I32[0] or int(array.max()) > _I32[1]):
+        raise QBCompilerError(f"input {tensor.name!r} holds values beyond 32 bits", code="INVALID_INPUT")
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def to_host(tensor: HostTensor, stored: Array, forms: list[InputForm]) -> Array:
+    """Return one output in the layout, batch form and dtype that the inputs had.
+
+    The source layout is used when every input that has two layouts was given in the source layout; codes are returned
+    when every quantized input was given as codes.
+    """
+    codes = load_codes(stored)
+    all_codes = bool(forms) and all(form.codes for form in forms)
+    is_raw = tensor.dtype == "i32" or all_codes
+    array = codes.copy() if is_raw else dequantize(codes, tensor.scale, tensor.zero_point)
+    layouts = {form.layout for form in forms if form.layout is not None}
+    if layouts == {SOURCE} and tensor.source_layout:
+        array = np.ascontiguousarray(array.transpose(_TO_SOURCE[tensor.source_layout]))
+    if forms and not any(form.has_batch for form in forms) and array.shape[:1] == (1,) and array.ndim > 1:
+        array = array[0]
+    return array
