@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from qbc.program import DebugRow, HostTensor, Operand, ProgramImage, ProgramWriter, debug_section, program_section
-from qbc.store import BlobStore, blob_sections, write_container
+from qbc.program import DebugRow, HostTensor, Operand, ProgramImage, ProgramWriter, package_sections
+from qbc.store import BlobStore, write_container
 
 Array = npt.NDArray[np.generic]
 MAX_POOL = {"kernel": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0), "dilations": (1, 1)}
@@ -46,8 +46,7 @@ class ProgramBuilder:
 
     def save(self, path: Path) -> ProgramImage:
         image = self.writer.image()
-        sections = {program_section("single", 0): image.code, debug_section("single", 0): image.debug}
-        write_container(path, "MXQ", {**sections, **blob_sections(self.store, image.blob_keys)})
+        write_container(path, "MXQ", package_sections({("single", 0): image}, self.store))
         return image
 
 

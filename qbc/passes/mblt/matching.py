@@ -1,0 +1,175 @@
+"""What the mblt rewrites share: reading constants, copying ops with changes, replacing a group by one op.
+
+A matcher returns None unless every condition holds; the ops it walked through are named in the location of what
+replaces them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.traits import is_side_effect_free
+
+from qbc.dialects.blob import BlobAttr, dtype_name, write_blob
+from qbc.dialects.mblt import ConstantOp, MbltOp, shape_of
+from qbc.passes.base import CompileContext, array_of, erase_dead_ops, fuse_locations
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.generic]
+    Float64Array = npt.NDArray[np.float64]
+
+
+# --- constants -------------------------------------------------------------------------------------------------
+
+
+def constant_data(ctx: CompileContext, value: SSAValue) -> Array | None:
+    """Return the data of a value made by `mblt.constant`, or None."""
+    import numpy as np
+
+    if not isinstance(value.owner, ConstantOp):
+        return None
+    handle = value.owner.properties["value"]
+    if isinstance(handle, BlobAttr):
+        return array_of(ctx, handle)
+    if not isinstance(handle, DenseIntOrFPElementsAttr):
+        return None
+    data = np.array(list(handle.get_values()), dtype=dtype_name(handle.get_element_type()))
+    return data.reshape(handle.get_shape()) if data.size > 1 else np.full(handle.get_shape(), data)
+
+
+def scalar(ctx: CompileContext, value: SSAValue) -> float | None:
+    """Return the number that all elements of a floating-point constant equal, or None."""
+    data = constant_data(ctx, value)
+    if data is None or data.dtype.kind != "f" or data.size == 0:
+        return None
+    first = data.flat[0]
+    return float(first) if bool((data == first).all()) else None
+
+
+def channel_vector(ctx: CompileContext, value: SSAValue, channels: int) -> Float64Array | None:
+    """Return a constant that varies along the last axis only (or not at all) as `channels` numbers, or None."""
+    import numpy as np
+
+    data = constant_data(ctx, value)
+    if data is None or data.dtype.kind != "f" or data.ndim == 0:
+        return None
+    if data.size not in (1, channels) or data.shape[-1] != data.size:
+        return None
+    return np.broadcast_to(data.reshape(-1), (channels,)).astype(np.float64)
+
+
+def split_constant(ctx: CompileContext, op: Operation) -> tuple[SSAValue, SSAValue] | None:
+    """Return (computed operand, constant operand) of a commutative op, or None when not exactly one is constant."""
+    left, right = op.operands
+    constant_left, constant_right = (isinstance(value.owner, ConstantOp) for value in (left, right))
+    if constant_left == constant_right:
+        return None
+    return (right, left) if constant_left else (left, right)
+
+
+def new_constant(ctx: CompileContext, array: Any, dtype: str = "float32") -> ConstantOp:
+    """Return an `mblt.constant` that holds `array` converted to `dtype`."""
+    import numpy as np
+
+    return ConstantOp.of_value(write_blob(ctx.store, np.ascontiguousarray(array, dtype=dtype)))
+
+
+def blob(ctx: CompileContext, array: Any) -> BlobAttr:
+    """Put `array` into the store as float32."""
+    import numpy as np
+
+    return write_blob(ctx.store, np.ascontiguousarray(array, dtype=np.float32))
+
+
+def read_float64(ctx: CompileContext, op: Operation, name: str) -> Float64Array:
+    """Return a weight property in float64."""
+    import numpy as np
+
+    return array_of(ctx, op.properties[name]).astype(np.float64)
+
+
+def read_optional(ctx: CompileContext, op: Operation, name: str) -> Float64Array | None:
+    """Return a weight property in float64, or None when the op has none."""
+    return read_float64(ctx, op, name) if name in op.properties else None
+
+
+# --- ops -------------------------------------------------------------------------------------------------------
+
+
+def is_float32(value: SSAValue) -> bool:
+    """Whether a value holds float32."""
+    return isinstance(value.type, TensorType) and dtype_name(value.type.element_type) == "float32"
+
+
+def has_activation(op: Operation) -> bool:
+    """Whether the op carries a fused activation."""
+    return "activation" in op.properties
+
+
+def made_by(value: SSAValue, *classes: type[Operation]) -> Operation | None:
+    """Return the op that makes `value` when it is one of `classes` and carries no activation, else None."""
+    owner = value.owner
+    return owner if isinstance(owner, classes) and not has_activation(owner) else None
+
+
+def only_for(value: SSAValue, users: Iterable[Operation]) -> bool:
+    """Whether every use of `value` is by one of `users`."""
+    allowed = set(users)
+    return all(use.operation in allowed for use in value.uses)
+
+
+def inner_values_stay_inside(ops: Sequence[Operation]) -> bool:
+    """Whether the results of `ops` but the last are used by `ops` only (so that they vanish when the last goes)."""
+    return all(only_for(result, ops) for op in ops[:-1] for result in op.results if not isinstance(op, ConstantOp))
+
+
+def with_properties(op: MbltOp, changes: Mapping[str, object], operands: Sequence[SSAValue] | None = None) -> MbltOp:
+    """Return a copy of `op` with other operands or properties (None removes one); the result type stays."""
+    properties: dict[str, object] = {**op.properties, **changes}
+    return type(op).of(
+        *(op.operands if operands is None else operands),
+        result_type=op.results[0].type,
+        location=op.location,
+        **properties,
+    )
+
+
+def replace_group(
+    rewriter: PatternRewriter, root: Operation, new_ops: Operation | Sequence[Operation], group: Sequence[Operation]
+) -> None:
+    """Replace `root` by `new_ops`; each of them without constants names all source nodes of `group` and root."""
+    listed = [new_ops] if isinstance(new_ops, Operation) else list(new_ops)
+    # In program order, so that the location reads like the source model.
+    ops = [op for op in dict.fromkeys([*group, root]) if not isinstance(op, ConstantOp)]
+    location = fuse_locations(ops)
+    for op in listed:
+        op.location = location
+    rewriter.replace(root, listed)
+
+
+def sweep(func: Operation, ctx: CompileContext) -> None:
+    """Erase mblt ops whose results nobody uses any more."""
+    ctx.count("erased", erase_dead_ops(func, is_removable=is_removable))
+
+
+def is_removable(op: Operation) -> bool:
+    """Whether an unused op may be erased: mblt ops are pure."""
+    return isinstance(op, MbltOp) or is_side_effect_free(op)
+
+
+def trailing_axes(rank: int, axes: Sequence[int]) -> int | None:
+    """Return n when `axes` are exactly the last n of `rank` axes, else None."""
+    places = sorted(axis % rank for axis in axes)
+    return len(places) if places == list(range(rank - len(places), rank)) and places else None
+
+
+def channels_of(value: SSAValue) -> int:
+    """Return the size of the last axis."""
+    return shape_of(value)[-1]
