@@ -13,20 +13,20 @@ STORAGE_OFFSETS: dict[str, int] = {"i8": 128, "i16": 0, "i32": 0}
 def to_bytes(codes: Array) -> Array:
     """Return i8 codes (any integer dtype, values -128..127) as offset-binary uint8: `code + 128`."""
     if codes.dtype == np.int8:
-        return np.bitwise_xor(np.ascontiguousarray(codes).view(np.uint8), np.uint8(128))
+        return np.asarray(np.ascontiguousarray(codes).view(np.uint8) ^ np.uint8(128))
     return (codes.astype(np.int64) + 128).astype(np.uint8)
 
 
 def to_codes(stored: Array) -> Array:
     """Return offset-binary uint8 as int8 codes; the inverse of `to_bytes`."""
-    return np.bitwise_xor(np.ascontiguousarray(stored), np.uint8(128)).view(np.int8)
+    return np.asarray(np.ascontiguousarray(stored) ^ np.uint8(128)).view(np.int8)
 
 
 def store_codes(codes: Array, dtype: str) -> Array:
     """Return codes in the storage form of `dtype` (`i8`, `i16` or `i32`)."""
     if dtype == "i8":
         return to_bytes(codes)
-    return np.ascontiguousarray(codes, dtype=np.int16 if dtype == "i16" else np.int32)
+    return np.asarray(codes, dtype=np.int16 if dtype == "i16" else np.int32, order="C")
 
 
 def load_codes(stored: Array) -> Array:
@@ -45,7 +45,7 @@ def quantize_to_codes(x: Array, scale: float, z: int, dtype: str) -> Array:
         steps = np.rint(np.asarray(x, dtype=np.float32) / np.float32(scale))
     steps = np.clip(np.nan_to_num(steps, nan=0.0), np.float32(low - z), np.float32(high - z))
     codes = steps.astype(np.int32) + np.int32(z)
-    return codes.astype(np.int8 if dtype == "i8" else np.int16)
+    return np.asarray(codes.astype(np.int8 if dtype == "i8" else np.int16))
 
 
 def dequantize(codes: Array, scale: float, z: int) -> Array:

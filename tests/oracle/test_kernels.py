@@ -1,0 +1,41 @@
+"""Every kernel kind against the oracle on random calls: equal codes."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+
+from qbc.kernels import KernelCall
+from tests.oracle.calls import CASES
+from tests.oracle.compare import assert_equal_codes, kernel_codes, oracle_codes, spec
+
+RUNS = 60
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_kernel_equals_oracle(kind: str) -> None:
+    rng = np.random.default_rng(zlib.crc32(kind.encode()))
+    for _ in range(RUNS):
+        call, inputs = CASES[kind](rng)
+        assert_equal_codes(call, inputs)
+
+
+@pytest.mark.parametrize("kind", ["conv2d", "linear"])
+def test_two_planes_equal_one_command(kind: str) -> None:
+    rng = np.random.default_rng(11)
+    seen = 0
+    while seen < 20:
+        call, inputs = CASES[kind](rng)
+        if call.inputs[0].dtype != "i16" or len(inputs) > 1:
+            continue
+        seen += 1
+        acc_spec = spec(call.output.shape, "i32")
+        high = KernelCall(call.kind, call.inputs, acc_spec, {**call.attributes, "plane": "hi"}, call.constants)
+        acc = kernel_codes(high, inputs)
+        assert np.array_equal(acc, oracle_codes(high, inputs))
+        low = KernelCall(
+            call.kind, (call.inputs[0], acc_spec), call.output, {**call.attributes, "plane": "lo"}, call.constants
+        )
+        assert np.array_equal(kernel_codes(low, [inputs[0], acc]), oracle_codes(call, inputs))
