@@ -13,9 +13,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from qbc.dialects import quant
 from qbc.dialects.blob import read_blob, write_blob
 from qbc.dialects.quant import ParamTable, quantized_element
-from qbc.dialects.quant.base import ints, shape_of
+from qbc.dialects.quant.base import ints, number, shape_of
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, ModulePass, SampleSource, source_names
+from qbc.passes.quant.legality import SHARED_BY_UNION, is_movement, tied_values
 from qbc.passes.quant.lift import Lifted, lift
 from qbc.passes.quant.row_statistics import clear_statistics, write_statistics
 
@@ -30,12 +31,6 @@ if TYPE_CHECKING:
     Observer = Callable[[npt.NDArray[np.generic]], None]
 
 INPUT_MEAN = "input_mean"  # attribute of weighted operations: mean input per kernel tap
-
-# Results hold elements of the operands and nothing else; where they share the operands' row they add no information.
-_COPIES = (
-    quant.ReshapeOp, quant.TransposeOp, quant.SliceOp, quant.ExpandOp, quant.ConcatOp, quant.GatherOp,
-    quant.MaxPool2dOp, quant.ReduceMaxOp, quant.ReduceMinOp, quant.MaximumOp, quant.MinimumOp,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -198,11 +193,12 @@ def _values_to_observe(block: Block, table: ParamTable) -> Iterator[SSAValue]:
 
 
 def _copies(op: Operation, table: ParamTable) -> bool:
-    if not isinstance(op, _COPIES):
+    """Return whether the result holds elements of the operands only and shares their row: it adds no information."""
+    if not isinstance(op, SHARED_BY_UNION) and not is_movement(op):
         return False
-    row = table.row_of(op.results[0])
-    quantized = [operand for operand in op.operands if quantized_element(operand) is not None]
-    return all(table.row_of(operand) is row for operand in quantized)
+    if isinstance(op, quant.PadOp) and number(op, "value", 0.0) != 0.0:
+        return False
+    return len({table.row_of(value) for value in tied_values(op)}) == 1
 
 
 def _mean_of(op: WeightedOp) -> TapMean | ChannelMean:

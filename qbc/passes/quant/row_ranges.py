@@ -12,14 +12,13 @@ from qbc.dialects import quant
 from qbc.dialects.quant import ParamsOp, ParamTable
 from qbc.errors import QBCompilerError
 from qbc.passes.base import source_names
+from qbc.passes.quant.legality import SHARED_BY_UNION, is_movement
 from qbc.passes.quant.row_statistics import read_statistics
 
 if TYPE_CHECKING:
     from qbc.algorithms.flat_zones import Function
     from qbc.algorithms.ranges import Encoding, RangeOptions
     from qbc.store import BlobStore
-
-_COPIES = (quant.ReshapeOp, quant.TransposeOp, quant.SliceOp, quant.ExpandOp, quant.ConcatOp, quant.MaxPool2dOp)
 
 
 def assign_encoding(
@@ -97,7 +96,7 @@ def lookups_of(table: ParamTable, row: ParamsOp) -> list[tuple[Function, SSAValu
     for member in table.members(row):
         for use in member.uses:
             op = use.operation
-            if isinstance(op, _COPIES) and table.row_of(op.results[0]) is row:
+            if _moves_inside(op, table, row):
                 continue
             described = _lookup(op)
             function = function_of(*described) if described is not None else None
@@ -105,6 +104,11 @@ def lookups_of(table: ParamTable, row: ParamsOp) -> list[tuple[Function, SSAValu
                 return None
             found.append((function, op.results[0]))
     return found
+
+
+def _moves_inside(op: Operation, table: ParamTable, row: ParamsOp) -> bool:
+    moves = is_movement(op) or isinstance(op, SHARED_BY_UNION)
+    return moves and table.row_of(op.results[0]) is row
 
 
 def _lookup(op: Operation) -> tuple[str, Mapping[str, float | str]] | None:

@@ -1,0 +1,240 @@
+"""Collection, ranges, promotion and bias correction on small networks against numpy and torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as functional
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from qbc.calibration import ArraySamples, InputSpec
+from qbc.dialects import quant
+from qbc.dialects.blob import read_blob, write_blob
+from qbc.driver.context import DriverContext, make_context
+from qbc.errors import QBCompilerError
+from qbc.passes.quant.lift import lift
+from qbc.passes.quant.quant_assign_ranges import QuantAssignRanges
+from qbc.passes.quant.quant_bias_correction import QuantBiasCorrection
+from qbc.passes.quant.quant_collect import INPUT_MEAN, QuantCollect
+from qbc.passes.quant.quant_promote_16 import QuantPromote16
+from qbc.passes.quant.row_statistics import read_statistics
+from qbc.store import BlobStore
+
+QUANT_TEXT = """
+builtin.module {
+  quant.params "r0"
+  quant.params "r1"
+  quant.params "r2"
+  quant.params "r3"
+  func.func @main(%x: tensor<1x9x8x3xf32> {mblt.name = "x"}) -> (tensor<1x5x4x6xf32> {mblt.name = "y"}) {
+    %0 = quant.quantize %x : tensor<1x9x8x3xf32> -> tensor<1x9x8x3x!quant.q<"r0">>
+    %1 = quant.conv2d %0 {weight = WEIGHT, bias = BIAS, kernel = [3, 3], strides = [2, 2], padding = [1, 1, 1, 1], \
+dilations = [1, 1], groups = 1} : tensor<1x9x8x3x!quant.q<"r0">> -> tensor<1x5x4x6x!quant.q<"r1">>
+    %2 = quant.lut %1 {function = "hard_swish"} : tensor<1x5x4x6x!quant.q<"r1">> -> tensor<1x5x4x6x!quant.q<"r2">>
+    %3 = quant.add %2, %2 : (tensor<1x5x4x6x!quant.q<"r2">>, tensor<1x5x4x6x!quant.q<"r2">>) -> \
+tensor<1x5x4x6x!quant.q<"r3">>
+    %4 = quant.dequantize %3 : tensor<1x5x4x6x!quant.q<"r3">> -> tensor<1x5x4x6xf32>
+    func.return %4 : tensor<1x5x4x6xf32>
+  }
+}
+"""
+SPEC = InputSpec("x", (1, 9, 8, 3))
+
+
+class Network:
+    """The network above with seeded weights, its samples, and torch's idea of its values."""
+
+    def __init__(self, gain: float = 1.0) -> None:
+        from xdsl.parser import Parser
+        from xdsl.printer import Printer
+
+        rng = np.random.default_rng(7)
+        self.weight = (gain * rng.standard_normal((6, 3, 3, 3))).astype(np.float32)
+        self.bias = rng.standard_normal(6).astype(np.float32)
+        self.samples = [(rng.standard_normal(SPEC.shape) + 0.7).astype(np.float32) for _ in range(6)]
+        self.ctx: DriverContext = make_context(store=BlobStore())
+        self.ctx.samples = ArraySamples(tuple({"x": sample} for sample in self.samples), (SPEC,))
+        text = QUANT_TEXT
+        for name, array in (("WEIGHT", self.weight), ("BIAS", self.bias)):
+            text = text.replace(name, _text_of(Printer, write_blob(self.ctx.store, array)))
+        self.module: ModuleOp = Parser(self.ctx, text).parse_module()
+        self.module.verify()
+
+    def pre_activation(self) -> np.ndarray:
+        x = torch.from_numpy(np.concatenate(self.samples).transpose(0, 3, 1, 2).copy()).double()
+        weight = torch.from_numpy(self.weight.transpose(0, 3, 1, 2).copy()).double()
+        y = functional.conv2d(x, weight, torch.from_numpy(self.bias).double(), 2, 1)
+        return y.numpy().transpose(0, 2, 3, 1)
+
+    def row(self, name: str) -> quant.ParamsOp:
+        return quant.ParamTable(self.module).rows[name]
+
+    @property
+    def conv(self) -> quant.Conv2dOp:
+        return next(op for op in self.module.walk() if isinstance(op, quant.Conv2dOp))
+
+
+def _text_of(printer_class: Any, attribute: Any) -> str:
+    from io import StringIO
+
+    stream = StringIO()
+    printer_class(stream).print_attribute(attribute)
+    return stream.getvalue()
+
+
+@pytest.fixture
+def network() -> Network:
+    network = Network()
+    QuantCollect().run(network.module, network.ctx)
+    return network
+
+
+def test_lift_runs_the_same_function() -> None:
+    from qbc.execute.float_torch.runner import run
+
+    network = Network()
+    lifted = lift(next(op for op in network.module.body.block.ops if op.name == "func.func"))  # type: ignore[arg-type]
+    lifted.function.verify()
+    got = run(lifted.function, network.ctx.store, {"x": network.samples[0]})["y"]
+    y = network.pre_activation()[:1]
+    np.testing.assert_allclose(got, 2 * y * np.clip(y / 6 + 0.5, 0, 1), rtol=1e-4, atol=1e-5)
+
+
+def test_statistics_are_those_of_the_float_values(network: Network) -> None:
+    y = network.pre_activation()
+    (statistics,) = read_statistics(network.ctx.store, network.row("r1")).values()
+    assert statistics.count == y.size
+    np.testing.assert_allclose([statistics.minimum, statistics.maximum], [y.min(), y.max()], rtol=1e-5)
+    np.testing.assert_allclose([statistics.mean, statistics.variance], [y.mean(), y.var()], rtol=1e-4)
+    (inputs,) = read_statistics(network.ctx.store, network.row("r0")).values()
+    assert inputs.minimum == min(float(s.min()) for s in network.samples)
+
+
+def test_input_means_give_the_mean_output(network: Network) -> None:
+    mean = read_blob(network.ctx.store, network.conv.attributes[INPUT_MEAN])
+    got = np.einsum("ohwc,hwc->o", network.weight, mean) + network.bias
+    np.testing.assert_allclose(got, network.pre_activation().mean((0, 1, 2)), rtol=1e-4, atol=1e-5)
+
+
+def test_collecting_needs_samples() -> None:
+    network = Network()
+    network.ctx.samples = None
+    with pytest.raises(QBCompilerError) as caught:
+        QuantCollect().run(network.module, network.ctx)
+    assert caught.value.code == "NO_CALIBRATION_DATA"
+
+
+def test_infinite_values_are_refused() -> None:
+    network = Network(gain=1e38)
+    with pytest.raises(QBCompilerError) as caught:
+        QuantCollect().run(network.module, network.ctx)
+    assert caught.value.code == "INVALID_CALIBRATION_DATA" and "sample 0" in str(caught.value)
+
+
+@pytest.mark.parametrize("method,zero_point", [(1, False), (3, True)])
+def test_ranges_of_mode_0(network: Network, method: int, zero_point: bool) -> None:
+    QuantAssignRanges(mode=0, method=method, flat_zones=False).run(network.module, network.ctx)
+    y = network.pre_activation()
+    storage, scale, zero = network.row("r1").encoding or ("", 0.0, 0)
+    if zero_point:
+        assert scale == pytest.approx((y.max() - y.min()) / 255, rel=1e-5)
+        assert zero == round(-128 - y.min() / scale)
+    else:
+        assert (scale, zero) == (pytest.approx(np.abs(y).max() / 127, rel=1e-5), 0)
+    assert storage == "i8" and quant.level(network.module) == "ranged"
+
+
+def test_flat_zones_are_not_given_codes(network: Network) -> None:
+    QuantAssignRanges(mode=0).run(network.module, network.ctx)
+    _, scale, zero = network.row("r1").encoding or ("", 0.0, 0)
+    lowest = scale * (-128 - zero)
+    assert network.pre_activation().min() < -3.2
+    assert -3.1 < lowest < -2.7
+    x = np.linspace(-20, lowest, 100)
+    at_lowest = lowest * np.clip(lowest / 6 + 0.5, 0, 1)
+    output_scale = (network.row("r2").encoding or ("", 0.0, 0))[1]
+    assert np.abs(x * np.clip(x / 6 + 0.5, 0, 1) - at_lowest).max() <= 0.3 * output_scale + scale
+
+
+def test_ranges_need_statistics() -> None:
+    network = Network()
+    with pytest.raises(QBCompilerError) as caught:
+        QuantAssignRanges().run(network.module, network.ctx)
+    assert caught.value.code == "QUANTIZATION_ERROR"
+
+
+@pytest.mark.parametrize("options", [{"mode": 3}, {"method": 4}, {"percentile": 0.2}])
+def test_wrong_options_are_refused(network: Network, options: dict[str, Any]) -> None:
+    with pytest.raises(QBCompilerError) as caught:
+        QuantAssignRanges(**options).run(network.module, network.ctx)
+    assert caught.value.code == "PIPELINE_ERROR"
+
+
+def test_fixed_rows_are_kept(network: Network) -> None:
+    from xdsl.dialects.builtin import UnitAttr
+
+    row = network.row("r3")
+    quant.ParamTable(network.module).set_encoding(row, "i8", 0.25, -128)
+    row.properties["fixed"] = UnitAttr()
+    QuantAssignRanges().run(network.module, network.ctx)
+    QuantPromote16(lookup_sqnr=200.0).run(network.module, network.ctx)
+    assert row.encoding == ("i8", 0.25, -128)
+
+
+def test_lookup_promotion_follows_the_bound(network: Network) -> None:
+    QuantAssignRanges().run(network.module, network.ctx)
+    QuantPromote16(lookup_sqnr=10.0).run(network.module, network.ctx)
+    assert network.row("r1").bits == "i8"
+    QuantPromote16(lookup_sqnr=120.0).run(network.module, network.ctx)
+    assert [network.row(name).bits for name in ("r0", "r1", "r2", "r3")] == ["i8", "i16", "i8", "i8"]
+    _, scale, zero = network.row("r1").encoding or ("", 0.0, 0)
+    assert zero == 0 and scale == pytest.approx(network.pre_activation().max() / 32639, rel=0.01)
+
+
+def test_bias_correction_removes_the_mean_error(network: Network) -> None:
+    from qbc.algorithms.fixed_point import weight_codes, weight_scales
+
+    QuantBiasCorrection().run(network.module, network.ctx)
+    first = network.conv.properties["bias_delta"]
+    QuantBiasCorrection().run(network.module, network.ctx)
+    assert network.conv.properties["bias_delta"] == first
+    expected = network.pre_activation().mean((0, 1, 2))
+    scales = weight_scales(network.weight)
+    network.weight = (weight_codes(network.weight, scales) * scales.reshape(-1, 1, 1, 1)).astype(np.float32)
+    before = np.abs(network.pre_activation().mean((0, 1, 2)) - expected)
+    network.bias = network.bias + read_blob(network.ctx.store, first)
+    after = np.abs(network.pre_activation().mean((0, 1, 2)) - expected)
+    assert after.max() < 1e-5 < before.max()
+
+
+def test_logits_of_a_softmax_are_promoted() -> None:
+    network = Network()
+    module = network.module
+    add = next(op for op in module.walk() if isinstance(op, quant.AddOp))
+    softmax = quant.SoftmaxOp.make(add.operands[:1], add.results[0].type, {}, add.location)
+    assert isinstance(softmax, quant.SoftmaxOp)
+    block = add.parent
+    assert block is not None
+    block.insert_op_before(softmax, add)
+    add.results[0].replace_all_uses_with(softmax.results[0])
+    add.detach()
+    add.erase()
+    QuantCollect().run(network.module, network.ctx)
+    QuantAssignRanges().run(network.module, network.ctx)
+    step = (network.row("r2").encoding or ("", 0.0, 0))[1]
+    QuantPromote16(logit_step=1.01 * step, lookup_sqnr=-100.0).run(network.module, network.ctx)
+    assert network.row("r2").bits == "i8"
+    QuantPromote16(logit_step=0.99 * step, lookup_sqnr=-100.0).run(network.module, network.ctx)
+    assert network.row("r2").bits == "i16"
+    assert network.ctx.report["promoted"][0]["rule"] == "logits"
+
+
+def test_collected_modules_print_and_parse(network: Network) -> None:
+    from xdsl.parser import Parser
+
+    text = str(network.module)
+    again = Parser(network.ctx, text).parse_module()
+    assert str(again) == text and StringAttr("r1") == network.row("r1").properties["row"]
