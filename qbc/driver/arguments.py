@@ -11,14 +11,11 @@ _DIMS = re.compile(r"\d+(?:[x,]\d+)*")
 
 
 def parse_input_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Parse `NAME=1x3x224x224` texts (commas may separate too); raises ArgumentError for anything else.
-
-    A shape without a name (`1x3x224x224`) belongs to the only input of the model and is returned under the name "".
-    """
+    """Parse `NAME=1x3x224x224` texts (commas may separate too); raises ArgumentError for anything else."""
     shapes: dict[str, tuple[int, ...]] = {}
     for text in texts:
-        name, _, dims = text.rpartition("=")
-        if not _DIMS.fullmatch(dims):
+        name, _, dims = text.rpartition("=")  # names may hold "=" themselves
+        if not name or not _DIMS.fullmatch(dims):
             raise ArgumentError(f"--input-shape {text!r} is not of the form NAME=1x3x224x224")
         shape = tuple(int(part) for part in re.split("[x,]", dims))
         if 0 in shape:

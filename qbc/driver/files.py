@@ -42,7 +42,7 @@ def read_module(path: Path, ctx: DriverContext, *, input_shapes: InputShapes | N
 
         return read_mblt(path, ctx, ctx.store).module
     if suffix == ".mxq":
-        from qbc.driver.mxq_text import module_of_mxq
+        from qbc.driver.program import module_of_mxq
 
         return module_of_mxq(path, ctx)
     text = read_text(path)

@@ -139,7 +139,7 @@ class DumpOnChange(Instrumentation):
 
 @dataclass
 class CrashReproducer(Instrumentation):
-    """On failure, writes the module before the failing pass, with the remaining pipeline and versions in its first lines.
+    """On failure, writes the module before the failing pass; its first lines hold the remaining pipeline and versions.
 
     `qbc-opt FILE --run-reproducer` runs it again. Written for defects (INTERNAL_ERROR and VERIFY_ERROR), not for
     mistakes in the user's data.

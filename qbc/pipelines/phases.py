@@ -21,7 +21,7 @@ PRESET_DIRECTORY = Path(__file__).parent / "presets"
 
 @dataclass(frozen=True)
 class Preset:
-    """A named way to compile: `config` is the preset's own partial configuration, `pipelines` the text of all phases."""
+    """A named way to compile: `config` is the merged partial configuration, `pipelines` the text of all phases."""
 
     name: str
     base: str | None
@@ -67,7 +67,9 @@ def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any
     return merged
 
 
-def with_options(pipeline: Pipeline, changes: Iterable[tuple[str, str, Value]]) -> tuple[Pipeline, set[tuple[str, str]]]:
+def with_options(
+    pipeline: Pipeline, changes: Iterable[tuple[str, str, Value]]
+) -> tuple[Pipeline, set[tuple[str, str]]]:
     """Set options of passes wherever the passes occur and have the option.
 
     Returns the new pipeline and the (pass, option) pairs that found a place.

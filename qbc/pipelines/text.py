@@ -98,8 +98,9 @@ def print_ir(op: Operation, *, generic: bool = False, locations: bool = True) ->
 
 def parse_ir(ctx: CompileContext, text: str, name: str) -> ModuleOp:
     """Parse a module; raises IRParseError with file, line and column."""
-    parser = IRParser(ctx, text, name)
+    parser: IRParser | None = None
     try:
+        parser = IRParser(ctx, text, name)
         return parser.parse_module()
     except ParseError as error:
         span = error.span
@@ -110,7 +111,7 @@ def parse_ir(ctx: CompileContext, text: str, name: str) -> ModuleOp:
     except (VerifyException, UnregisteredConstructException, ValueError, KeyError, RecursionError) as error:
         if isinstance(error, QBCompilerError):
             raise
-        position = parser.pos
+        position = 0 if parser is None else parser.pos
         line, column = _line_and_column(text, position)
         message = "nesting is too deep" if isinstance(error, RecursionError) else _first_line(str(error))
         raise IRParseError(f"{name}:{line}:{column}: {message}", line=line, excerpt=_excerpt(text, position)) from None

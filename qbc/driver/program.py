@@ -1,0 +1,43 @@
+"""From the programs that `npu-emit` left to an `.mxq` file, and from an `.mxq` back to IR text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+
+from qbc.driver.context import DriverContext
+from qbc.errors import QBCompilerError
+from qbc.pipelines.text import parse_ir, print_ir
+
+if TYPE_CHECKING:
+    from qbc.artifact.manifest import Manifest
+
+IMAGES_REPORT = "images"  # npu-emit: (mode, variant) -> ProgramImage
+
+
+def write_program(path: Path, module: ModuleOp, ctx: DriverContext, manifest: Manifest) -> None:
+    """Write the executable: the packed programs, the constants they name, the manifest, and the IR text for people."""
+    from qbc.artifact.mxq import write_mxq
+
+    images = ctx.report.get(IMAGES_REPORT)
+    if not images:
+        raise QBCompilerError(
+            "the pipeline left no program to write", code="PIPELINE_ERROR", hint="the encode phase needs npu-emit"
+        )
+    write_mxq(path, images, ctx.store, manifest, ir_text=print_ir(module))
+
+
+def module_of_mxq(path: Path, ctx: DriverContext) -> ModuleOp:
+    """Parse the IR text of an executable and adopt its constants; the text may have been removed."""
+    from qbc.artifact.mxq import read_mxq_info
+    from qbc.store import adopt_blobs
+
+    info = read_mxq_info(path)
+    if not info.ir_text:
+        raise QBCompilerError(
+            f"{str(path)!r} holds no IR text, only packed programs", code="INVALID_SNAPSHOT", hint="use qbcompiler info"
+        )
+    adopt_blobs(info.container, ctx.store)
+    return parse_ir(ctx, info.ir_text, str(path))

@@ -1,0 +1,85 @@
+"""What the commands show to people: progress on stderr, the result on stdout."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from qbc.driver.events import Event, EventSink
+
+if TYPE_CHECKING:
+    from qbc.driver.compile import CompileResult
+
+
+def progress_printer(*, quiet: bool) -> EventSink:
+    """Return an event sink: one line that is written over on a terminal, one line a phase elsewhere; notices always."""
+    terminal = sys.stderr.isatty()
+
+    def show(event: Event) -> None:
+        if event.kind == "notice":
+            clear = "\r\033[K" if terminal and not quiet else ""
+            sys.stderr.write(f"{clear}notice: {event.name}\n")
+        elif quiet:
+            return
+        elif event.kind == "pass" and terminal:
+            sys.stderr.write(f"\r\033[K[{event.done + 1}/{event.total}] {event.name}")
+            sys.stderr.flush()
+        elif event.kind == "phase" and not terminal:
+            sys.stderr.write(f"[{event.done}/{event.total}] phase {event.name}\n")
+        elif event.kind == "result" and terminal:
+            sys.stderr.write("\r\033[K")
+
+    return show
+
+
+def print_result(result: CompileResult, options: Namespace) -> None:
+    """Print what a compile command made: the tables of its reports and the file."""
+    if options.timing:
+        sys.stderr.write(result.timing.render())
+    if options.quiet:
+        return
+    for text in result_tables(result):
+        print(text)
+    print(f"wrote {result.output} ({human_bytes(result.output.stat().st_size)})")
+
+
+def result_tables(result: CompileResult) -> list[str]:
+    """Return the texts of the reports that the phases left: conversion, accuracy, latency."""
+    from qbcompiler.reports import render_reports
+
+    return render_reports(result)
+
+
+def human_bytes(size: int) -> str:
+    """Return `12.3 KB`, `4.5 MB`, ..."""
+    if size < 1000:
+        return f"{size} bytes"
+    value = float(size)
+    for unit in ("KB", "MB", "GB"):
+        value /= 1000.0
+        if value < 1000.0:
+            return f"{value:.1f} {unit}"
+    return f"{value / 1000.0:.1f} TB"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return an aligned text table; columns whose cells are all numbers are right-aligned."""
+    widths = [max(len(line[index]) for line in (header, *rows)) for index in range(len(header))]
+    numeric = [all(_is_number(row[index]) for row in rows) for index in range(len(header))]
+    lines = [_line(header, widths, numeric), "  ".join("-" * width for width in widths)]
+    lines.extend(_line(row, widths, numeric) for row in rows)
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    parts = [
+        cell.rjust(width) if right else cell.ljust(width)
+        for cell, width, right in zip(cells, widths, numeric, strict=True)
+    ]
+    return "  ".join(parts).rstrip()
+
+
+def _is_number(cell: str) -> bool:
+    return not cell or cell.lstrip("+-")[:1].isdigit() or cell in ("-", "inf")

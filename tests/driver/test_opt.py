@@ -1,0 +1,132 @@
+"""`qbc-opt`: inputs, outputs, weights beside text, errors."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from qbc.driver.blobs import sidecar
+from qbc.driver.opt import main
+from qbc.store import BlobStore
+
+WEIGHT = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+@pytest.fixture
+def text_with_weight(tmp_path: Path) -> Path:
+    """IR text that names one blob, with the blob in the directory beside it."""
+    key = BlobStore().put(WEIGHT)
+    path = tmp_path / "model.mlir"
+    path.write_text(
+        "func.func @main() {\n"
+        f'  "test.use"() {{weight = #blob.ref<"{key}" : tensor<2x3x4xf32>>}} : () -> () loc("layer/1")\n'
+        "  func.return\n}\n"
+    )
+    sidecar(path).mkdir()
+    (sidecar(path) / key).write_bytes(WEIGHT.tobytes())
+    return path
+
+
+def _opt(*arguments: str | Path) -> int:
+    return main([str(part) for part in arguments])
+
+
+def test_names_and_text_survive_writing_and_reading(text_with_weight: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "a.mlir", tmp_path / "b.mlir"
+    assert _opt(text_with_weight, "--allow-unregistered-dialect", "-o", first) == 0
+    assert _opt(first, "--allow-unregistered-dialect", "-o", second) == 0
+    assert first.read_text() == second.read_text()
+    assert 'loc("layer/1")' in first.read_text()
+
+
+def test_generic_text_is_read_again(text_with_weight: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    generic = tmp_path / "generic.mlir"
+    assert _opt(text_with_weight, "--allow-unregistered-dialect", "--print-op-generic", "-o", generic) == 0
+    assert _opt(text_with_weight, "--allow-unregistered-dialect") == 0
+    direct = capsys.readouterr().out
+    assert _opt(generic, "--allow-unregistered-dialect") == 0
+    assert capsys.readouterr().out == direct
+
+
+def test_blobs_directory_serves_pipes(
+    text_with_weight: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blobs = tmp_path / "shared"
+    monkeypatch.setattr("sys.stdin", io.StringIO(text_with_weight.read_text()))
+    assert _opt("--allow-unregistered-dialect", "--blobs", blobs) == 0
+    assert "blob.ref" in capsys.readouterr().out
+
+
+def test_a_damaged_blob_is_refused_when_weights_are_read(text_with_weight: Path) -> None:
+    from qbc.driver.context import make_context
+    from qbc.errors import QBCompilerError
+
+    (blob,) = sidecar(text_with_weight).iterdir()
+    blob.write_bytes(b"x" + blob.read_bytes()[1:])
+    ctx = make_context(blob_directories=[sidecar(text_with_weight)])
+    with pytest.raises(QBCompilerError, match="damaged"):
+        _ = ctx.store
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("", "error[PARSE_ERROR]"),
+        ("func.func @main( {", "error[PARSE_ERROR]"),
+        ('"nosuch.op"() : () -> ()', "error[PARSE_ERROR]"),
+        ("func.func @main() -> i32 {\n  func.return\n}", "error[VERIFY_ERROR]"),
+        ("\x00\x01", "error[PARSE_ERROR]"),
+        ("(" * 5000, "error[PARSE_ERROR]"),
+    ],
+)
+def test_bad_text_is_one_error_without_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, message: str
+) -> None:
+    path = tmp_path / "bad.mlir"
+    path.write_text(content)
+    assert _opt(path) == 1
+    errors = capsys.readouterr().err
+    assert errors.startswith(message)
+    assert "Traceback" not in errors and len(errors.splitlines()) < 10
+
+
+@pytest.mark.parametrize("name", ["missing.mlir", "missing.onnx", "missing.mblt", "missing.mxq"])
+def test_missing_input(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert _opt(tmp_path / name) == 1
+    assert capsys.readouterr().err.startswith("error[ARGUMENT_ERROR]")
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".mblt", ".mxq"])
+def test_garbage_in_a_binary_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str) -> None:
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes(bytes(range(256)) * 4)
+    assert _opt(path) == 1
+    errors = capsys.readouterr().err
+    assert errors.startswith("error[INVALID_")
+    assert "Traceback" not in errors
+
+
+def test_unwritable_output_leaves_nothing(text_with_weight: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = text_with_weight / "below-a-file.mlir"
+    assert _opt(text_with_weight, "--allow-unregistered-dialect", "-o", target) == 1
+    assert "error[OUTPUT_WRITE_ERROR]" in capsys.readouterr().err
+
+
+def test_list_passes_names_every_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    from qbc.pipelines.registry import all_passes
+
+    assert _opt("--list-passes") == 0
+    listed = capsys.readouterr().out
+    assert all(f"{cls.name}  ({cls.anchor})" in listed for cls in all_passes())
+
+
+def test_dialects_load_lazily() -> None:
+    from qbc.driver.context import make_context
+
+    ctx = make_context()
+    assert not list(ctx.loaded_dialects)
+    for name in ("blob", "framework", "mblt", "quant", "npu"):
+        assert ctx.get_optional_dialect(name) is not None

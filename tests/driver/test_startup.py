@@ -1,0 +1,41 @@
+"""Start-up: the command-line tools load no heavy module before they need it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = ("numpy", "torch", "onnx", "onnxruntime", "yaml", "pydantic", "rich", "numba")
+THREE_LINES = "func.func @main(%x: tensor<1x3xf32>) -> tensor<1x3xf32> {\n  func.return %x : tensor<1x3xf32>\n}\n"
+
+
+def _loaded_after(code: str, *arguments: str) -> set[str]:
+    script = f"import sys\n{code}\nprint('LOADED', *[m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr)\n"
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("LOADED")]
+    return set(line.split()[1:])
+
+
+@pytest.mark.parametrize("extra", [[], ["--pass-pipeline", "builtin.module()"], ["-o", "{out}"]])
+def test_qbc_opt_on_three_lines(tmp_path: Path, extra: list[str]) -> None:
+    path = tmp_path / "x.mlir"
+    path.write_text(THREE_LINES)
+    extra = [part.format(out=tmp_path / "y.mlir") for part in extra]
+    code = "from qbc.driver.opt import main\nassert main(sys.argv[1:]) == 0"
+    assert _loaded_after(code, str(path), *extra) == set()
+
+
+def test_qbcompiler_help() -> None:
+    assert _loaded_after("from qbcompiler.cli import main\nassert main(['--help']) == 0") == set()
+
+
+def test_importing_the_package() -> None:
+    assert _loaded_after("import qbcompiler") == set()
+
+
+def test_importing_the_functions_does_not_load_torch() -> None:
+    loaded = _loaded_after("from qbcompiler import mxq_compile, mblt_compile")
+    assert not loaded & {"torch", "onnx", "onnxruntime", "numba"}
