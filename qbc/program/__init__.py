@@ -3,7 +3,7 @@
 from qbc.program.disassembly import assemble, disassemble
 from qbc.program.image import decode_program, encode_program
 from qbc.program.model import Blob, Command, HostTensor, Operand, Program
-from qbc.program.sections import debug_section, program_section
+from qbc.program.package import Package, package_sections, read_package
 from qbc.program.writer import DebugRow, ProgramImage, ProgramWriter, decode_debug
 
 __all__ = [
@@ -12,14 +12,15 @@ __all__ = [
     "DebugRow",
     "HostTensor",
     "Operand",
+    "Package",
     "Program",
     "ProgramImage",
     "ProgramWriter",
     "assemble",
-    "debug_section",
     "decode_debug",
     "decode_program",
     "disassemble",
     "encode_program",
-    "program_section",
+    "package_sections",
+    "read_package",
 ]

@@ -47,11 +47,11 @@ def test_every_record_is_observed(conv: tuple[Path, dict[str, np.ndarray]]) -> N
 
     def observe(number: int, command: object, stored: np.ndarray) -> None:
         assert not stored.flags.writeable
-        seen.append((number, model.debug["single", 0][number].op))
+        seen.append((number, model.debug()[number].op))
 
     model.simulator().run({"x": np.zeros((6, 8, 4), np.float32)}, observe=observe)
     assert seen == [(0, "npu.conv2d"), (1, "npu.max_pool2d")]
-    assert model.debug["single", 0][0] == DebugRow("npu.conv2d", ("node_conv2d",))
+    assert model.debug()[0] == DebugRow("npu.conv2d", ("node_conv2d",))
 
 
 def test_threads_do_not_change_bytes(conv: tuple[Path, dict[str, np.ndarray]]) -> None:
@@ -157,4 +157,6 @@ def test_disassembly_of_a_file_runs_equally(conv: tuple[Path, dict[str, np.ndarr
     model = open_model(conv[0])
     again = decode_program(assemble(disassemble(model.program())))
     x = np.random.default_rng(5).normal(0, 20, (1, 6, 8, 4)).astype(np.float32)
-    assert np.array_equal(Simulator(again, model.store).run({"x": x})["y"], model.simulator().run({"x": x})["y"])
+    assert np.array_equal(
+        Simulator(again, model.package.store).run({"x": x})["y"], model.simulator().run({"x": x})["y"]
+    )
