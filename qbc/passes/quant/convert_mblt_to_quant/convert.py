@@ -108,8 +108,9 @@ def _convert_function(function: FuncOp, ctx: CompileContext) -> None:
     for op in old.ops:
         if isinstance(op, ReturnOp):
             results = [_leave(builder, value) for value in op.operands]
-            block.add_op(ReturnOp(*results))
-            block.last_op.location = op.location
+            end = ReturnOp(*results)
+            end.location = op.location
+            block.add_op(end)
         elif not isinstance(op, mblt.ConstantOp):
             builder.values[op.results[0]] = HANDLERS[type(op)](builder, op)
             ctx.count("converted")

@@ -1,0 +1,147 @@
+"""Integer constants of a rescale, from exact rationals of the stored float32 scales.
+
+Every rescale of the machine is `R(acc) = clamp(z + ((acc*m + 2^(s-1)) >> s))`. A float64 quotient of two float32
+numbers decides almost every rounding; whatever lies near a half is decided by `fractions.Fraction`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qbc.errors import QBCompilerError
+
+Array = npt.NDArray[Any]
+
+LONG, SHORT = 31, 15
+MAX_SHIFT = 62
+LONG_BOUND, SHORT_BOUND = 1 << 31, 1 << 47
+WEIGHT_LIMIT = 127
+
+
+def exact(value: float) -> Fraction:
+    """Return a float32 (or float64) number as the rational it is."""
+    return Fraction(float(value))
+
+
+def half_up(value: Fraction) -> int:
+    """Return floor(value + 1/2)."""
+    return (2 * value.numerator + value.denominator) // (2 * value.denominator)
+
+
+def power_of_two(exponent: int) -> Fraction:
+    """Return 2^exponent."""
+    return Fraction(1 << exponent) if exponent >= 0 else Fraction(1, 1 << -exponent)
+
+
+def exponent_of(ratio: Fraction) -> int:
+    """Return e with ratio = f * 2^e and f in [1/2, 1)."""
+    e = ratio.numerator.bit_length() - ratio.denominator.bit_length()
+    return e + 1 if ratio >= power_of_two(e) else e
+
+
+def normalized_multiplier(ratio: Fraction, width: int = LONG) -> tuple[int, int]:
+    """Return (m, s), m in [2^(width-1), 2^width) and m / 2^s nearest to the ratio; s is not bounded."""
+    e = exponent_of(ratio)
+    m = half_up(ratio * power_of_two(width - e))
+    if m == 1 << width:
+        return m >> 1, width - e - 1
+    return m, width - e
+
+
+def multiplier_of(ratio: Fraction, width: int = LONG) -> tuple[int, int]:
+    """Return (m, s) of a positive ratio with 1 <= s <= 62.
+
+    A ratio so small that no accumulator reaches half a step gives (0, 1). A ratio of 2^(width-1) or more raises
+    QUANTIZATION_ERROR.
+    """
+    m, s = normalized_multiplier(ratio, width)
+    if s > MAX_SHIFT:
+        return 0, 1
+    if s < 1:
+        raise QBCompilerError(
+            f"the scale ratio {float(ratio):.6g} does not fit a {width}-bit multiplier",
+            code="QUANTIZATION_ERROR",
+            hint="Check the calibrated ranges: the output range is far smaller than one input step.",
+        )
+    return m, s
+
+
+def add_multipliers(ratio_a: Fraction, ratio_b: Fraction) -> tuple[int, int, int]:
+    """Return (ma, mb, s): the larger ratio (operand scale / output scale) in long form, the other on the same shift."""
+    _, s = multiplier_of(max(ratio_a, ratio_b))
+    return half_up(ratio_a * (1 << s)), half_up(ratio_b * (1 << s)), s
+
+
+def div_multiplier(ratio: Fraction) -> tuple[int, int]:
+    """Return (p, t) of a division, ratio = Sa / (Sb*Sy): t = min(31 - e, 46), p = half_up(ratio * 2^t)."""
+    t = min(31 - exponent_of(ratio), 46)
+    if t < 1:
+        raise QBCompilerError(f"the division ratio {float(ratio):.6g} is too large", code="QUANTIZATION_ERROR")
+    return half_up(ratio * (1 << t)), t
+
+
+def softmax_multiplier(scale: Fraction) -> tuple[int, int]:
+    """Return (q, g) of an output scale: g the largest of 16..0 with q = half_up(2^g / scale) < 2^31."""
+    for g in range(16, -1, -1):
+        q = half_up((1 << g) / scale)
+        if q < LONG_BOUND:
+            return q, g
+    raise QBCompilerError(f"the softmax output scale {float(scale):.6g} is too small", code="QUANTIZATION_ERROR")
+
+
+def half_up_quotients(numerators: Array, denominators: Array) -> Array:
+    """Return floor(n/d + 1/2) as int64, exact for float64 numbers n and d > 0 with |n/d| < 2^62.
+
+    The float64 quotient decides unless it lies within its own error of a half; those are decided exactly.
+    """
+    numerators, denominators = np.broadcast_arrays(
+        np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)
+    )
+    quotient = numerators / denominators
+    result = np.floor(quotient + 0.5)
+    doubtful = np.abs(quotient + 0.5 - np.rint(quotient + 0.5)) <= np.abs(quotient) * 2.0**-50 + 2.0**-52
+    rounded = result.astype(np.int64)
+    for index in np.argwhere(doubtful):
+        at = tuple(index)
+        rounded[at] = half_up(exact(numerators[at]) / exact(denominators[at]))
+    return rounded
+
+
+def code_of(value: float, scale: float, zero_point: int, low: int, high: int) -> int:
+    """Return the code of a real bound: half up of value/scale, plus the zero point, clamped to low..high."""
+    return min(max(half_up(exact(value) / exact(scale)) + zero_point, low), high)
+
+
+def codes_of(data: Array, scale: float, zero_point: int, low: int, high: int) -> Array:
+    """Return the codes of constant data: rint(x / scale) + zero_point, halves to even, clamped; int64."""
+    steps = np.rint(np.asarray(data, dtype=np.float64) / float(scale))
+    return np.asarray(np.clip(steps + zero_point, low, high).astype(np.int64))
+
+
+# --- weights -----------------------------------------------------------------------------------------------------
+
+
+def weight_scales(weight: Array) -> Array:
+    """Return the float32 scale of each output channel (axis 0): largest magnitude / 127.
+
+    A dead channel (all zero) takes the median scale of the others, because its bias still needs a grid.
+    """
+    largest = np.abs(weight.reshape(weight.shape[0], -1).astype(np.float64)).max(axis=1)
+    scales = largest / WEIGHT_LIMIT
+    alive = scales > 0
+    scales[~alive] = np.median(scales[alive]) if alive.any() else 1.0
+    return np.asarray(np.maximum(scales, 2.0**-100).astype(np.float32))
+
+
+def weight_codes(weight: Array, scales: Array) -> Array:
+    """Return i8 weight codes: w / scale of its channel, halves to even, -127..127."""
+    steps = np.rint(weight.astype(np.float64) / _per_channel(scales, weight.ndim))
+    return np.asarray(np.clip(steps, -WEIGHT_LIMIT, WEIGHT_LIMIT).astype(np.int8))
+
+
+def _per_channel(scales: Array, rank: int) -> Array:
+    return scales.astype(np.float64).reshape(-1, *[1] * (rank - 1))

@@ -1,0 +1,141 @@
+"""What the rules of `quant-materialize` share: encodings of values, attributes, blobs, notices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from qbc.dialects.blob import read_blob, write_blob
+from qbc.dialects.quant import CODE_RANGES, QuantOp
+from qbc.dialects.quant.base import int_attr
+from qbc.passes.base import CompileContext, pass_error
+from qbc.passes.quant.legality import activation_bounds
+
+if TYPE_CHECKING:
+    from qbc.errors import QBCompilerError
+
+Properties = dict[str, Attribute]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """`real = scale * (code - zero_point)`; the scale is a float32 value."""
+
+    storage: str
+    scale: float
+    zero_point: int
+
+    @property
+    def exact(self) -> Fraction:
+        """The scale as a rational."""
+        return Fraction(self.scale)
+
+    @property
+    def low(self) -> int:
+        """Smallest code."""
+        return CODE_RANGES[self.storage][0]
+
+    @property
+    def high(self) -> int:
+        """Largest code."""
+        return CODE_RANGES[self.storage][1]
+
+    @property
+    def bound(self) -> int:
+        """Largest |code - zero_point|."""
+        return max(self.high - self.zero_point, self.zero_point - self.low)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an operation becomes: another kind (None: the same) and exactly these properties."""
+
+    properties: Mapping[str, Attribute]
+    kind: type[QuantOp] | None = None
+
+
+Rule = Callable[["Workspace", Operation], Result]
+
+
+@dataclass
+class Workspace:
+    """State of one run of the pass."""
+
+    ctx: CompileContext
+    encodings: Mapping[SSAValue, Encoding]
+    short_channels: dict[str, int] = field(default_factory=dict)
+
+    def encoding(self, value: SSAValue) -> Encoding:
+        """Return the encoding of a value; an operand or result that should be quantized and is not is an error."""
+        found = self.encodings.get(value)
+        if found is None:
+            raise self.error(_user(value), "has an operand or result without an encoding")
+        return found
+
+    def is_integer(self, value: SSAValue) -> bool:
+        """Return whether a value holds indices, which have no encoding."""
+        return value not in self.encodings
+
+    def result_range(self, op: Operation) -> Properties:
+        """Return `z`, `lo`, `hi` of the result: its code range intersected with the fused activation."""
+        encoding = self.encoding(op.results[0])
+        low, high = self.clamp(op)
+        return {"z": int_attr(encoding.zero_point), "lo": int_attr(low), "hi": int_attr(high)}
+
+    def clamp(self, op: Operation) -> tuple[int, int]:
+        """Return the output clamp in codes."""
+        from qbc.algorithms.fixed_point import code_of
+
+        encoding = self.encoding(op.results[0])
+        bounds = activation_bounds(op)
+        codes = [
+            default
+            if bound is None
+            else code_of(bound, encoding.scale, encoding.zero_point, encoding.low, encoding.high)
+            for bound, default in zip(bounds, (encoding.low, encoding.high), strict=True)
+        ]
+        return codes[0], codes[1]
+
+    def read(self, op: Operation, name: str) -> Any:
+        """Return the data of a blob property, or None where it is absent."""
+        blob = op.properties.get(name)
+        return None if blob is None else read_blob(self.ctx.store, blob)
+
+    def write(self, data: Any) -> Attribute:
+        """Store an array and return its handle."""
+        return write_blob(self.ctx.store, data)
+
+    def rescale(self, ratio: Fraction) -> Properties:
+        """Return `m`, `s` of a ratio in long form."""
+        from qbc.algorithms.fixed_point import multiplier_of
+
+        m, s = multiplier_of(ratio)
+        return {"m": int_attr(m), "s": int_attr(s)}
+
+    def error(self, op: Operation, message: str, hint: str | None = None) -> QBCompilerError:
+        """Return a located QUANTIZATION_ERROR."""
+        return pass_error(op, message, code="QUANTIZATION_ERROR", hint=hint)
+
+
+def _user(value: SSAValue) -> Operation:
+    owner = value.owner
+    if isinstance(owner, Operation):
+        return owner
+    user: Operation = next(iter(value.uses)).operation
+    return user
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """Return the shape of a tensor value."""
+    assert isinstance(value.type, TensorType)
+    return tuple(value.type.get_shape())
+
+
+def kept(op: Operation, *names: str) -> Properties:
+    """Return the named properties of an operation, those that are present."""
+    return {name: op.properties[name] for name in names if name in op.properties}
