@@ -16,7 +16,7 @@ from xdsl.traits import is_side_effect_free
 
 from qbc.dialects.blob import BlobAttr, dtype_name, write_blob
 from qbc.dialects.mblt import ConstantOp, MbltOp, shape_of
-from qbc.passes.base import CompileContext, array_of, erase_dead_ops, fuse_locations
+from qbc.passes.base import CompileContext, array_of, erase_dead_ops, fuse_locations, source_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -152,6 +152,13 @@ def replace_group(
     for op in listed:
         op.location = location
     rewriter.replace(root, listed)
+
+
+def note_removed(ctx: CompileContext, op: Operation, reason: str) -> None:
+    """Record why the source nodes of `op` have no op any more (report table `removed`: node -> reason)."""
+    table = ctx.report.setdefault("removed", {})
+    for name in source_names(op):
+        table.setdefault(name, reason)
 
 
 def sweep(func: Operation, ctx: CompileContext) -> None:
