@@ -6,7 +6,7 @@ where ONNX needs an output to be made by a node (an output that is an input, a c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -77,6 +77,63 @@ def function_to_onnx(
     return model
 
 
+def skeleton_to_onnx(function: FuncOp, store: BlobStore) -> tuple[onnx.ModelProto, dict[str, SSAValue]]:
+    """Return a function without its large tensors and the value behind each name, for type inference.
+
+    Recorded types of results are left out, except those of opaque operators.
+    """
+    exporter = _Exporter(store, weights=False)
+    model = onnx.ModelProto(ir_version=IR_VERSION, graph=exporter.main_graph(function))
+    model.graph.name = function.sym_name.data
+    for domain in sorted({""} | exporter.domains):
+        version = OPSET if domain == "" else ML_OPSET if domain == ML_DOMAIN else 1
+        model.opset_import.append(onnx.helper.make_opsetid(domain, version))
+    return model, {name: value for value, name in exporter.names.items()}
+
+
+def graphs_of(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """Iterate over a graph and the bodies inside it."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from graphs_of(attribute.g)
+
+
+def infer_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Infer the types of a skeleton from its inputs and constants; recorded output shapes are forgotten first.
+
+    Raises SHAPE_ERROR when the shapes contradict each other.
+    """
+    for graph in graphs_of(model.graph):
+        for output in graph.output:
+            if output.type.HasField("tensor_type"):
+                output.type.tensor_type.ClearField("shape")
+    try:
+        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
+        raise QBCompilerError(f"shapes do not fit: {' '.join(str(error).split())[:300]}", code="SHAPE_ERROR") from error
+
+
+def single_node_model(op: Operation, store: BlobStore) -> onnx.ModelProto:
+    """Return a model without inputs that computes one operator whose operands are all constants."""
+    exporter = _Exporter(store, weights=True)
+    graph = onnx.GraphProto(name="constant")
+    for value in dict.fromkeys(op.operands):
+        exporter.constant(graph, cast("ConstantOp", value.owner))
+    for index, result in enumerate(op.results):
+        name = exporter.fresh(f"result{index}")
+        exporter.names[result] = name
+        graph.output.add(name=name).type.CopyFrom(type_proto(result.type))
+    graph.node.append(exporter.node(op))
+    domain = exporter.domains.pop()
+    model = onnx.ModelProto(ir_version=IR_VERSION, graph=graph)
+    model.opset_import.append(onnx.helper.make_opsetid("", OPSET))
+    if domain:
+        model.opset_import.append(onnx.helper.make_opsetid(domain, ML_OPSET))
+    return model
+
+
 def type_proto(kind: Attribute, dims: list[str] | None = None) -> onnx.TypeProto:
     """Return the ONNX type of an IR type; `dims` names the dimensions that are unknown."""
     proto = onnx.TypeProto()
@@ -124,29 +181,27 @@ class _Exporter:
         extra = self._name_outputs(terminator.operands, [name for name, _ in outputs], block)
         graph = onnx.GraphProto()
         self._fill(graph, block)
-        graph.node.extend(extra)
         for argument, (name, dims) in zip(block.args, inputs, strict=True):
             graph.input.add(name=name).type.CopyFrom(type_proto(argument.type, dims))
         for value, (name, dims) in zip(terminator.operands, outputs, strict=True):
             graph.output.add(name=name).type.CopyFrom(type_proto(value.type, dims))
-        self._finish_identities(extra, terminator.operands, [name for name, _ in outputs])
+        graph.node.extend(self._finish_identities(extra, terminator.operands, [name for name, _ in outputs]))
         return graph
 
     def body_graph(self, region: Region, name: str) -> onnx.GraphProto:
         block = region.block
         for index, argument in enumerate(block.args):
-            self.names[argument] = self._fresh(f"{name}_in{index}")
+            self.names[argument] = self.fresh(f"{name}_in{index}")
         terminator = cast("Operation", block.last_op)
-        outputs = [self._fresh(f"{name}_out{index}") for index in range(len(terminator.operands))]
+        outputs = [self.fresh(f"{name}_out{index}") for index in range(len(terminator.operands))]
         extra = self._name_outputs(terminator.operands, outputs, block)
         graph = onnx.GraphProto(name=name)
         self._fill(graph, block)
-        graph.node.extend(extra)
         for argument in block.args:
             graph.input.add(name=self.names[argument]).type.CopyFrom(type_proto(argument.type))
         for value, output in zip(terminator.operands, outputs, strict=True):
             graph.output.add(name=output).type.CopyFrom(type_proto(value.type))
-        self._finish_identities(extra, terminator.operands, outputs)
+        graph.node.extend(self._finish_identities(extra, terminator.operands, outputs))
         return graph
 
     def _name_outputs(self, values: Iterable[SSAValue], names: list[str], block: Block) -> list[onnx.NodeProto]:
@@ -160,27 +215,30 @@ class _Exporter:
             if inner and value not in self.names:
                 self.names[value] = name
                 continue
-            identities.append(onnx.NodeProto(op_type="Identity", name=self._fresh(f"{name}_identity"), output=[name]))
+            identities.append(onnx.NodeProto(op_type="Identity", name=self.fresh(f"{name}_identity"), output=[name]))
         return identities
 
-    def _finish_identities(self, nodes: list[onnx.NodeProto], values: Iterable[SSAValue], names: list[str]) -> None:
+    def _finish_identities(
+        self, nodes: list[onnx.NodeProto], values: Iterable[SSAValue], names: list[str]
+    ) -> list[onnx.NodeProto]:
         """Fill in what the identities read: their sources have names only after the block was walked."""
         sources = {name: value for value, name in zip(values, names, strict=True)}
         for node in nodes:
             node.input.append(self.names[sources[node.output[0]]])
+        return nodes
 
     def _fill(self, graph: onnx.GraphProto, block: Block) -> None:
         for op in list(block.ops)[:-1]:
             if isinstance(op, ConstantOp):
-                self._constant(graph, op)
+                self.constant(graph, op)
                 continue
-            graph.node.append(self._node(op))
+            graph.node.append(self.node(op))
             if isinstance(op, OpaqueOp):  # inference knows nothing about these
                 for result in op.results:
                     graph.value_info.add(name=self.names[result]).type.CopyFrom(type_proto(result.type))
 
-    def _constant(self, graph: onnx.GraphProto, op: ConstantOp) -> None:
-        name = self.names.setdefault(op.output, self._fresh(_node_name(op)))
+    def constant(self, graph: onnx.GraphProto, op: ConstantOp) -> None:
+        name = self.names.setdefault(op.output, self.fresh(_node_name(op)))
         if isinstance(op.value, RawAttr) and op.value.kind.data == "SPARSE_TENSOR":
             sparse = onnx.SparseTensorProto.FromString(op.value.payload)
             sparse.values.name = name
@@ -192,7 +250,7 @@ class _Exporter:
 
     # --- nodes ---------------------------------------------------------------------------------------------------
 
-    def _node(self, op: Operation) -> onnx.NodeProto:
+    def node(self, op: Operation) -> onnx.NodeProto:
         signature = signature_of(op)
         if signature is None and not isinstance(op, OpaqueOp):
             raise QBCompilerError(f"'{op.name}' is no framework operation", code="VERIFY_ERROR")
@@ -208,7 +266,7 @@ class _Exporter:
                 continue
             default = name if len(op.results) == 1 else f"{name}_{index}"
             if result not in self.names:
-                self.names[result] = self._fresh(default)
+                self.names[result] = self.fresh(default)
             node.output.append(self.names[result])
         self._attributes(op, node)
         return node
@@ -277,7 +335,7 @@ class _Exporter:
         tensor.raw_data = array.tobytes() if array is not None else b""
         return tensor
 
-    def _fresh(self, name: str) -> str:
+    def fresh(self, name: str) -> str:
         candidate, index = name, 0
         while candidate in self.taken:
             index += 1

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     BFloat16Type,
     ComplexType,
     Float4E2M1FNType,
@@ -18,10 +20,13 @@ from xdsl.dialects.builtin import (
     Float64Type,
     IntegerType,
     Signedness,
+    StringAttr,
+    TensorType,
+    UnrankedTensorType,
 )
 from xdsl.ir import Attribute
 
-from qbc.dialects.framework.types import StringType, UnknownType
+from qbc.dialects.framework.types import OptionalType, RawTypeAttr, SequenceType, StringType, UnknownType
 
 STRING_CODE = 8
 UNDEFINED_CODE = 0
@@ -86,3 +91,22 @@ def data_bytes(code: int, count: int) -> int | None:
     if entry is None or code == STRING_CODE:
         return None
     return -(-entry[1] * count // 8)
+
+
+def type_of(proto: Any) -> Attribute:
+    """Return the IR type of an ONNX TypeProto (dimensions that are not numbers are dynamic)."""
+    kind = proto.WhichOneof("value")
+    if kind == "tensor_type":
+        element = element_of_code(proto.tensor_type.elem_type)
+        if not proto.tensor_type.HasField("shape"):
+            return UnrankedTensorType(element)
+        dims = proto.tensor_type.shape.dim
+        shape = [d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else DYNAMIC_INDEX for d in dims]
+        return TensorType(element, shape)
+    if kind == "sequence_type":
+        return SequenceType(type_of(proto.sequence_type.elem_type))
+    if kind == "optional_type":
+        return OptionalType(type_of(proto.optional_type.elem_type))
+    if kind is None:
+        return UnknownType()
+    return RawTypeAttr(StringAttr(proto.SerializeToString(deterministic=True).hex()))

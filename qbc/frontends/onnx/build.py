@@ -8,7 +8,6 @@ from typing import Any
 
 import onnx
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     ArrayAttr,
     DenseArrayBase,
     DictionaryAttr,
@@ -19,17 +18,16 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     StringAttr,
     TensorType,
-    UnrankedTensorType,
     i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from qbc.dialects.framework.base import build_op
-from qbc.dialects.framework.onnx_types import element_of_code
+from qbc.dialects.framework.onnx_types import type_of
 from qbc.dialects.framework.ops import OPS_BY_NAME, ConstantOp, OpaqueOp, YieldOp
 from qbc.dialects.framework.signature import ML_DOMAIN, OPSET, Parameter, Signature, signatures
-from qbc.dialects.framework.types import OptionalType, RawAttr, RawTypeAttr, SequenceType, UnknownType
+from qbc.dialects.framework.types import RawAttr, UnknownType
 from qbc.frontends.onnx.attributes import AttributeReader
 from qbc.frontends.onnx.prepare import Prepared
 from qbc.frontends.onnx.tensors import TensorReader, invalid
@@ -39,25 +37,6 @@ from qbc.store import BlobStore
 def build_module(prepared: Prepared, store: BlobStore) -> ModuleOp:
     """Return the module of a prepared model, with one `func.func @main`."""
     return _Builder(prepared, store).module()
-
-
-def type_of(proto: Any) -> Attribute:
-    """Return the IR type of a TypeProto."""
-    kind = proto.WhichOneof("value")
-    if kind == "tensor_type":
-        element = element_of_code(proto.tensor_type.elem_type)
-        if not proto.tensor_type.HasField("shape"):
-            return UnrankedTensorType(element)
-        dims = proto.tensor_type.shape.dim
-        shape = [d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else DYNAMIC_INDEX for d in dims]
-        return TensorType(element, shape)
-    if kind == "sequence_type":
-        return SequenceType(type_of(proto.sequence_type.elem_type))
-    if kind == "optional_type":
-        return OptionalType(type_of(proto.optional_type.elem_type))
-    if kind is None:
-        return UnknownType()
-    return RawTypeAttr(StringAttr(proto.SerializeToString(deterministic=True).hex()))
 
 
 def dimension_names(proto: Any) -> list[str] | None:

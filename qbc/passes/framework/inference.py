@@ -1,0 +1,65 @@
+"""Type inference on a framework function: shapes found after folding are written back into the IR."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import FunctionType, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument
+from xdsl.rewriter import Rewriter
+
+from qbc.dialects.framework.onnx_types import type_of
+from qbc.dialects.framework.types import UnknownType
+
+if TYPE_CHECKING:
+    from qbc.store import BlobStore
+
+
+def is_static(kind: Attribute) -> bool:
+    """Return whether a type is a tensor with known dimensions."""
+    return isinstance(kind, TensorType) and all(size >= 0 for size in kind.get_shape())
+
+
+def all_static(function: FuncOp) -> bool:
+    """Return whether every value of a function has a static tensor type."""
+    return all(is_static(result.type) for op in function.walk() for result in op.results)
+
+
+def infer_types(function: FuncOp, store: BlobStore) -> int:
+    """Infer the types of all values from the arguments and constants; return how many became more exact.
+
+    A type is replaced only by one that says more; the function type follows its results.
+    """
+    from qbc.export.onnx_framework import graphs_of, infer_shapes, skeleton_to_onnx
+
+    model, values = skeleton_to_onnx(function, store)
+    changed = 0
+    for graph in graphs_of(infer_shapes(model).graph):
+        for found in [*graph.value_info, *graph.output]:
+            value = values.get(found.name)
+            kind = type_of(found.type)
+            if value is None or isinstance(value, BlockArgument) or not _says_more(kind, value.type):
+                continue
+            Rewriter.replace_value_with_new_type(value, kind)
+            changed += 1
+    _update_signature(function)
+    return changed
+
+
+def _says_more(new: Attribute, old: Attribute) -> bool:
+    if new == old or isinstance(new, UnknownType):
+        return False
+    if not isinstance(new, TensorType):
+        return isinstance(old, UnknownType)
+    if not isinstance(old, TensorType):
+        return True
+    return sum(size >= 0 for size in new.get_shape()) > sum(size >= 0 for size in old.get_shape())
+
+
+def _update_signature(function: FuncOp) -> None:
+    last = function.body.block.last_op
+    if last is None:
+        return
+    outputs = [value.type for value in last.operands]
+    function.properties["function_type"] = FunctionType.from_lists(list(function.function_type.inputs), outputs)
