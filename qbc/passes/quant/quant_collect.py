@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     Observer = Callable[[npt.NDArray[np.generic]], None]
 
+FLOAT_FUNCTIONS = "float_functions"  # in ctx.report: function name -> the float graph that was observed
 INPUT_MEAN = "input_mean"  # attribute of weighted operations: mean input per kernel tap
 
 
@@ -85,6 +86,7 @@ class _Collector:
         if count == 0:
             raise _no_samples("the calibration data holds no sample")
         self.ctx.count("samples", count)
+        self.ctx.report.setdefault(FLOAT_FUNCTIONS, {})[self.function.sym_name.data] = self.lifted.function
         self._write(tail_ratio)
 
     def _observers(self) -> dict[SSAValue, list[Observer]]:

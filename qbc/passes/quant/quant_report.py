@@ -1,0 +1,203 @@
+"""`quant-report`: how well the integer program follows the float graph, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from qbc.dialects import quant
+from qbc.dialects.common.graph import result_names
+from qbc.dialects.quant import quantized_element
+from qbc.errors import QBCompilerError
+from qbc.passes.base import CompileContext, ModulePass, source_names
+from qbc.passes.quant.quant_collect import FLOAT_FUNCTIONS
+
+if TYPE_CHECKING:
+    from qbc.algorithms.fidelity import Fidelity
+    from qbc.report.accuracy import LayerAccuracy
+
+_SKIPPED = (quant.QuantizeOp, quant.DequantizeOp, quant.ConstantOp)
+
+
+@dataclass(frozen=True)
+class QuantReport(ModulePass):
+    """Runs the materialized function on the integer kernels and the float graph on the same samples.
+
+    Leaves `ctx.report["accuracy"]`, an `AccuracyReport`: for every operation bits, scale, the centred SQNR of the
+    running program, and with `isolated` the SQNR of the operation alone on exact inputs. `samples` limits the number of
+    samples. The IR does not change. Needs the float graph that `quant-collect` kept in the same run; raises
+    NO_CALIBRATION_DATA without samples.
+    """
+
+    name: ClassVar[str] = "quant-report"
+    samples: int = 2
+    isolated: bool = True
+
+    def run(self, op: ModuleOp, ctx: CompileContext) -> None:
+        from qbc.report.accuracy import AccuracyReport
+
+        functions: dict[str, FuncOp] = ctx.report.get(FLOAT_FUNCTIONS, {})
+        if ctx.samples is None or not functions:
+            raise QBCompilerError(
+                "quant-report needs calibration samples and the float graph of the same run",
+                code="NO_CALIBRATION_DATA",
+                hint="run it in one pipeline with quant-collect",
+            )
+        for function in (inner for inner in op.body.block.ops if isinstance(inner, FuncOp)):
+            if function.sym_name.data not in functions:
+                continue
+            measured = _Comparison(functions[function.sym_name.data], function, ctx, self.isolated)
+            count = measured.run(islice(iter(ctx.samples), self.samples))
+            ctx.report["accuracy"] = AccuracyReport(tuple(measured.layers()), measured.outputs(), count)
+
+
+class _Comparison:
+    """Float values and integer values of one function, matched by source node and shape."""
+
+    def __init__(self, reference: FuncOp, function: FuncOp, ctx: CompileContext, isolated: bool) -> None:
+        from qbc.algorithms.fidelity import Fidelity
+        from qbc.execute.float_ort import FloatSession
+        from qbc.execute.integer import IntegerProgram
+
+        self.function = function
+        self.ctx = ctx
+        self.float_of = dict(_match(reference, function))
+        self.total: dict[SSAValue, Fidelity] = {value: Fidelity() for value in self.float_of}
+        self.own: dict[SSAValue, Fidelity] = {value: Fidelity() for value in self.float_of} if isolated else {}
+        self.results: dict[str, Fidelity] = {name: Fidelity() for name in result_names(function)}
+        self.program = IntegerProgram(function, ctx.store)
+        returned = _returned(reference)
+        self.float_results = dict(zip(self.results, returned, strict=True))
+        self.session = FloatSession(reference, ctx.store, list(dict.fromkeys([*self.float_of.values(), *returned])))
+
+    def run(self, samples: Iterator[dict[str, Any]]) -> int:
+        """Compare on all samples and return how many there were."""
+        count = 0
+        for sample in samples:
+            expected = self.session.run(sample)
+            self._run_integer(sample, expected)
+            for value in self.own:
+                self._run_alone(value, expected)
+            count += 1
+        return count
+
+    def _run_integer(self, sample: dict[str, Any], expected: dict[SSAValue, Any]) -> None:
+        def observer(value: SSAValue) -> Any:
+            return lambda codes: self.total[value].add(expected[self.float_of[value]], _decode(codes, value))
+
+        results = self.program.run(sample, {value: observer(value) for value in self.total})
+        for name, array in results.items():
+            self.results[name].add(expected[self.float_results[name]], array)
+
+    def _run_alone(self, value: SSAValue, expected: dict[SSAValue, Any]) -> None:
+        """Run one operation on the exact inputs, rounded once."""
+        import numpy as np
+
+        from qbc.execute.integer import kernel_call
+        from qbc.kernels import prepare
+        from qbc.kernels.storage import load_codes
+
+        op = value.owner
+        assert isinstance(op, Operation)
+        arrays = [self._stored_input(operand, expected) for operand in op.operands]
+        if any(array is None for array in arrays):
+            return
+        call = kernel_call(op, self.ctx.store)
+        output = np.empty(call.output.shape, call.output.numpy_dtype)
+        prepare(call)(*arrays, output)
+        self.own[value].add(expected[self.float_of[value]], _decode(load_codes(output), value))
+
+    def _stored_input(self, operand: SSAValue, expected: dict[SSAValue, Any]) -> Any:
+        from qbc.dialects.blob import read_blob
+        from qbc.kernels.storage import quantize_to_codes, store_codes
+
+        encoding = _encoding(operand)
+        if encoding is None:
+            return None
+        storage, scale, zero_point = encoding
+        if isinstance(operand.owner, quant.ConstantOp):
+            return store_codes(read_blob(self.ctx.store, operand.owner.properties["value"]), storage)
+        source = operand.owner.operands[0] if isinstance(operand.owner, quant.QuantizeOp) else operand
+        found = self.float_of.get(source)
+        if found is None:
+            return None
+        return store_codes(quantize_to_codes(expected[found], scale, zero_point, storage), storage)
+
+    def layers(self) -> Iterator[LayerAccuracy]:
+        """Return the rows of the table in program order."""
+        from qbc.report.accuracy import LayerAccuracy
+
+        for value, total in self.total.items():
+            encoding = _encoding(value)
+            op = value.owner
+            if encoding is None or not isinstance(op, Operation) or total.count == 0:
+                continue
+            own = self.own.get(value)
+            yield LayerAccuracy(
+                layer=", ".join(source_names(op)) or "(unnamed)",
+                operation=op.name.partition(".")[2],
+                bits=encoding[0],
+                scale=encoding[1],
+                own_sqnr=own.sqnr if own is not None and own.count else None,
+                total_sqnr=total.sqnr,
+                worst_steps=total.worst / encoding[1],
+            )
+
+    def outputs(self) -> dict[str, float]:
+        """Return SQNR by output name."""
+        return {name: fidelity.sqnr for name, fidelity in self.results.items()}
+
+
+def _match(reference: FuncOp, function: FuncOp) -> Iterator[tuple[SSAValue, SSAValue]]:
+    """Yield (integer value, float value) pairs with the same source nodes and shape; of several, the same operation."""
+    table: dict[tuple[tuple[str, ...], tuple[int, ...]], list[Operation]] = {}
+    for op in reference.body.block.ops:
+        if op.results:
+            table.setdefault((source_names(op), _shape(op.results[0])), []).append(op)
+    yield from zip(function.body.block.args, reference.body.block.args, strict=True)
+    taken: dict[Operation, Operation] = {}
+    for op in function.body.block.ops:
+        if not op.results or isinstance(op, _SKIPPED) or quantized_element(op.results[0]) is None:
+            continue
+        names = source_names(op)
+        candidates = table.get((names, _shape(op.results[0])), []) if names else []
+        found = _choose(op, candidates, taken)
+        if found is not None:
+            taken[found] = op
+            yield op.results[0], found.results[0]
+
+
+def _choose(op: Operation, candidates: list[Operation], taken: dict[Operation, Operation]) -> Operation | None:
+    if not candidates:
+        return None
+    kind = op.name.partition(".")[2]
+    alike = [found for found in candidates if found.name.partition(".")[2] == kind and found not in taken]
+    return alike[0] if alike else candidates[-1]
+
+
+def _decode(codes: Any, value: SSAValue) -> Any:
+    from qbc.kernels.storage import dequantize
+
+    encoding = _encoding(value)
+    return codes if encoding is None else dequantize(codes, encoding[1], encoding[2])
+
+
+def _encoding(value: SSAValue) -> tuple[str, float, int] | None:
+    element = quantized_element(value)
+    return None if element is None else element.encoding
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    assert isinstance(value.type, TensorType)
+    return tuple(value.type.get_shape())
+
+
+def _returned(function: FuncOp) -> list[SSAValue]:
+    last = function.body.block.last_op
+    return list(last.operands) if last is not None else []
