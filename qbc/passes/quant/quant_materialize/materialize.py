@@ -45,7 +45,7 @@ class QuantMaterialize(ModulePass):
     """
 
     name = "quant-materialize"
-    needs = ("ranged",)
+    needs = ("quant.ranged",)
     produces = ("materialized",)
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
