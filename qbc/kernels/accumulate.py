@@ -165,16 +165,16 @@ def exact_matrix_product(a: Array, b: Array, bound: int) -> Array:
     depth = a.shape[-1]
     chunk = max(FLOAT32_EXACT // max(bound, 1), 1) if a.dtype == np.float32 else depth
     if depth <= chunk:
-        return np.matmul(a, b)
+        return np.asarray(np.matmul(a, b))
     total = np.matmul(a[..., :chunk], b[..., :chunk, :]).astype(np.float64)
     for start in range(chunk, depth, chunk):
         total += np.matmul(a[..., start : start + chunk], b[..., start : start + chunk, :])
-    return total
+    return np.asarray(total)
 
 
 def matrix_linear(weight: Array, zero_point: int, double: bool) -> Accumulate:
     """Matrix product in split-K float32 or in float64."""
-    dtype = np.float64 if double else np.float32
+    dtype: Any = np.float64 if double else np.float32
     columns = np.ascontiguousarray(weight.T.astype(dtype))
     bound = max(zero_point, 255 - zero_point) * int(np.abs(weight.astype(np.int64)).max(initial=0))
 
@@ -188,7 +188,7 @@ def patch_convolution(
     weight: Array, geometry: WindowGeometry, groups: int, zero_point: int, double: bool
 ) -> Accumulate:
     """Convolution as matrix products over unfolded patches, in split-K float32 or in float64."""
-    dtype = np.float64 if double else np.float32
+    dtype: Any = np.float64 if double else np.float32
     per_group = weight.shape[0] // groups
     depth = int(np.prod(weight.shape[1:]))
     matrices = [

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from qbc.kernels.checks import MULTIPLIER_LIMIT, SHIFT_LIMIT, CallChecks, OutputRange
-from qbc.kernels.compile import Array, jit
+from qbc.kernels.compile import Array, Scalar, jit
 from qbc.kernels.registry import Kernel
 from qbc.kernels.spec import CODE_RANGES, KernelCall
 from qbc.kernels.storage import store_codes
@@ -37,7 +37,7 @@ def _lut16_loop(x: Array, table: Array, offset: int, lo: int, hi: int, out: Arra
 
 
 @jit
-def _bit_length(x: int) -> int:
+def _bit_length(x: Scalar) -> Scalar:
     bits = 0
     while x > 0:
         x >>= 1
@@ -46,7 +46,7 @@ def _bit_length(x: int) -> int:
 
 
 @jit
-def _mantissa(x: int) -> tuple[int, int, int]:
+def _mantissa(x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """Return (E, node, rest) of x in 1..32768: x = 2^E * mu with mu = 1 + (node + rest/64) / 256."""
     bits = _bit_length(x)
     scaled = x << (15 - bits) if bits <= 15 else x >> 1

@@ -62,7 +62,7 @@ def _scale(checks: CallChecks) -> Array:
 
 
 def prepare_quantize(call: KernelCall) -> Kernel:
-    """Float32 to codes: `clamp(rint(x / scale), qmin - z, qmax - z) + z`, one float32 division; constant scale f32 [1]."""
+    """Float32 to codes: `clamp(rint(x / scale), qmin - z, qmax - z) + z`, one float32 division (constant scale [1])."""
     checks = CallChecks(call)
     (x_spec,) = checks.inputs(1, ("f32",))
     out_spec = checks.output(x_spec.shape)

@@ -1,4 +1,4 @@
-"""How the package compiles its loops: numba, without fast-math, without the GIL, cached on disk where that is possible."""
+"""How loops are compiled: numba, without fast-math, without the GIL, cached on disk where that is possible."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
-import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+Scalar = Any  # an int outside of compiled code, a machine integer inside
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -19,20 +19,11 @@ def jit(function: Function) -> Function:
     Division follows numpy (no exceptions), so loops vectorize. The cache lies beside the source or in the user's cache
     folder; where neither can be written the loop is compiled again in each process.
     """
-    options = {"nogil": True, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    compiler: Any = numba.njit
+    compiled: Function
     try:
-        compiled: Function = numba.njit(cache=True, **options)(function)
+        compiled = compiler(cache=True, **options)(function)
     except RuntimeError:  # numba found no writable cache folder
-        compiled = numba.njit(**options)(function)
+        compiled = compiler(**options)(function)
     return compiled
-
-
-def inline(function: Function) -> Function:
-    """Compile a scalar helper that is expanded into the loops that call it."""
-    compiled: Function = numba.njit(inline="always", error_model="numpy")(function)
-    return compiled
-
-
-def int64_array(values: Any) -> Array:
-    """Return a C-contiguous int64 copy."""
-    return np.array(values, dtype=np.int64, order="C")

@@ -1,4 +1,4 @@
-"""Binary operations with numpy broadcasting: add, sub, mul, div, maximum, minimum, comparisons, logic on {0, 1} masks."""
+"""Binary operations with broadcasting: add, sub, mul, div, maximum, minimum, comparisons, logic on {0, 1} masks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qbc.kernels.checks import MULTIPLIER_LIMIT, SHIFT_LIMIT, CallChecks, OutputRange, distance_bound
-from qbc.kernels.compile import Array, jit
+from qbc.kernels.compile import Array, Scalar, jit
 from qbc.kernels.registry import Kernel
 from qbc.kernels.spec import KernelCall, TensorSpec
 
@@ -159,8 +159,10 @@ def _div_loop(
         for i in range(n):
             da = np.int64(a[offset_a[r] + i * step_a]) - za
             db = np.int64(b[offset_b[r] + i * step_b]) - zb
+            v: Scalar = min(max(z, lo), hi)
             if db == 0:
-                v = hi if da > 0 else (lo if da < 0 else min(max(z, lo), hi))
+                if da != 0:
+                    v = hi if da > 0 else lo
             else:
                 numerator = da * p if db > 0 else -da * p
                 divisor = abs(db) << t

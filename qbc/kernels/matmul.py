@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def prepare_matmul(call: KernelCall) -> Kernel:
     out_range = checks.output_range()
     z, lo, hi = out_range.z, out_range.lo, out_range.hi
     short = product <= _FLOAT32_PRODUCT_LIMIT and choose("matmul") == "split_k_float32"
-    dtype = np.float32 if short else np.float64
+    dtype: Any = np.float32 if short else np.float64
 
     def run(x: Array, y: Array, out: Array) -> None:
         left, right = x.astype(dtype) - dtype(za), y.astype(dtype) - dtype(zb)

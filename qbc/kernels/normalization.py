@@ -9,7 +9,7 @@ from math import isqrt
 import numpy as np
 
 from qbc.kernels.checks import MULTIPLIER_LIMIT, SHIFT_LIMIT, CallChecks, distance_bound
-from qbc.kernels.compile import Array, jit
+from qbc.kernels.compile import Array, Scalar, jit
 from qbc.kernels.registry import Kernel
 from qbc.kernels.spec import KernelCall
 
@@ -30,7 +30,7 @@ def exponential_nodes() -> Array:
 
 
 @jit
-def _exponential(d: int, k: int, nodes: Array) -> int:
+def _exponential(d: Scalar, k: int, nodes: Array) -> Scalar:
     t = d * k
     whole = t >> 24
     if whole > 30:
@@ -86,7 +86,7 @@ def _log_softmax_loop(
 
 
 @jit
-def _root_of_shifted(v: int, k: int) -> int:
+def _root_of_shifted(v: Scalar, k: Scalar) -> Scalar:
     """Return floor(sqrt(v << k)) of a value that fills 63 or 64 unsigned bits."""
     value = np.uint64(v) << np.uint64(k)
     root = np.uint64(np.sqrt(np.float64(value)))

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from qbc.kernels.checks import MULTIPLIER_LIMIT, SHIFT_LIMIT, CallChecks, distance_bound
-from qbc.kernels.compile import Array, jit
+from qbc.kernels.compile import Array, Scalar, jit
 from qbc.kernels.registry import Kernel
 from qbc.kernels.spec import KernelCall, TensorSpec
 
@@ -16,7 +16,7 @@ _NORM_LIMIT = 16384
 
 
 @jit
-def integer_root(value: int) -> int:
+def integer_root(value: Scalar) -> Scalar:
     """Return floor(sqrt(value)) of 0 <= value < 2^62: a float64 seed, corrected to the exact integer."""
     root = np.int64(np.sqrt(np.float64(value)))
     while root * root > value:
@@ -56,7 +56,7 @@ def _norm_loop(x: Array, out: Array, zx: int, m: int, s: int, z: int, lo: int, h
             for k in range(count):
                 d = np.int64(x[o, k, i]) - zx
                 total += d * d
-            v = z
+            v: Scalar = z
             if total > 0:
                 bits = 0
                 rest = total
@@ -107,7 +107,7 @@ def prepare_reduce_sum(call: KernelCall) -> Kernel:
 
 
 def prepare_reduce_l2(call: KernelCall) -> Kernel:
-    """`sqrt(sum of (x - zx)^2)`: the sum scaled to 62 bits, its integer root, one rescale (m, s); a zero sum gives z."""
+    """`sqrt(sum of (x - zx)^2)`: the sum scaled to 62 bits, its integer root, one rescale; a zero sum gives z."""
     checks = CallChecks(call)
     x_spec, count, view = _plan(checks, ("i8", "i16"))
     checks.require(count <= _NORM_LIMIT, f"{count} elements, at most {_NORM_LIMIT} can be normalized")

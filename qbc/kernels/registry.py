@@ -35,9 +35,9 @@ _FAMILY_OF_KIND = {kind: family for family, kinds in FAMILY_KINDS.items() for ki
 def prepare(call: KernelCall) -> Kernel:
     """Validate a call, pack its weights, and return the function that runs it.
 
-    The function takes the input arrays and then the output array, all C-contiguous and of exactly the shapes and storage
-    types of the call, and fills the output. It may be called from several threads at once. An invalid call raises
-    INVALID_SNAPSHOT here; arrays that do not fit, and gather indices out of range, raise RUNTIME_ERROR when it runs.
+    The function takes the input arrays and then the output array, all C-contiguous and of exactly the shapes and
+    storage types of the call, and fills the output. It may be called from several threads at once. An invalid call
+    raises INVALID_SNAPSHOT here; arrays that do not fit and gather indices out of range raise RUNTIME_ERROR at a run.
     """
     family = _FAMILY_OF_KIND.get(call.kind)
     if family is None:
@@ -54,9 +54,9 @@ def _guarded(call: KernelCall, run: Kernel) -> Kernel:
             raise QBCompilerError(f"{call.kind} takes {len(expected)} arrays, got {len(arrays)}", code="RUNTIME_ERROR")
         for array, (shape, dtype) in zip(arrays, expected, strict=True):
             if array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous:
+                found = f"{array.dtype}{list(array.shape)}"
                 raise QBCompilerError(
-                    f"{call.kind}: expected a contiguous {dtype}{list(shape)} array, got {array.dtype}{list(array.shape)}",
-                    code="RUNTIME_ERROR",
+                    f"{call.kind}: expected a contiguous {dtype}{list(shape)} array, got {found}", code="RUNTIME_ERROR"
                 )
         run(*arrays)
 
