@@ -42,3 +42,65 @@ def load_digit_images() -> tuple[Images, Labels, Images, Labels]:
 def digits_model_path() -> Path:
     """Return the path of the trained network in the package data."""
     return Path(str(resources.files("qbcompiler") / "data" / "digits.onnx"))
+
+
+def run_demo(directory: Path, target: str | None) -> int:
+    """Compile the digits network with images of scikit-learn, compare float and compiled program on the test images."""
+    import numpy as np
+
+    from qbc.driver.compile import compile_model
+    from qbc.driver.plan import CompileOptions
+    from qbcompiler.console import progress_printer
+    from qbcompiler.reports import render_reports
+
+    train_images, _, test_images, test_labels = load_digit_images()
+    model, executable = digits_model_path(), directory / "digits.mxq"
+    _make_directory(directory)
+    options = CompileOptions(
+        target=target or "aries-rb",
+        calibration=[np.ascontiguousarray(image[None]) for image in train_images[:CALIBRATION_IMAGES]],
+        dump_ir=directory / "ir",
+        on_event=progress_printer(quiet=False),
+    )
+    result = compile_model(model, executable, options)
+    compiled = _run_compiled(executable, test_images)
+    original = _run_float(model, test_images)
+    for text in render_reports(result):
+        print(f"{text}\n")
+    error = compiled - original
+    signal_to_noise = 10 * np.log10(np.square(original).sum() / max(np.square(error).sum(), 1e-30))
+    print(f"{len(test_images)} test images")
+    print(f"  float accuracy (onnxruntime)     {(original.argmax(1) == test_labels).mean():7.2%}")
+    print(f"  compiled accuracy (simulator)    {(compiled.argmax(1) == test_labels).mean():7.2%}")
+    print(f"  logits, compiled against float   {signal_to_noise:6.1f} dB\n")
+    print(f"model       {model}\nexecutable  {executable}\nIR          {directory / 'ir'} (one file per pass)")
+    return 0
+
+
+def _make_directory(directory: Path) -> None:
+    import shutil
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if (directory / "ir").is_dir():
+            shutil.rmtree(directory / "ir")
+    except OSError as error:
+        message = f"cannot write to {str(directory)!r}: {error.strerror}"
+        raise QBCompilerError(message, code="OUTPUT_WRITE_ERROR") from None
+
+
+def _run_compiled(executable: Path, images: Images) -> Images:
+    import numpy as np
+
+    from qbc.runtime import load
+
+    simulator = load(executable)
+    return np.stack([simulator.run({"image": image[None]})["logits"].reshape(-1) for image in images])
+
+
+def _run_float(model: Path, images: Images) -> Images:
+    import numpy as np
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    return np.stack([session.run(None, {"image": image[None]})[0].reshape(-1) for image in images])

@@ -1,0 +1,116 @@
+"""`qbcompiler run`: one run of an executable on the simulator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qbc.errors import ArgumentError, QBCompilerError
+from qbcompiler.console import table
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from qbc.program import Program
+
+    Array = npt.NDArray[Any]
+
+
+def run_program(path: str, inputs: Sequence[str], output_dir: Path | None, repeat: int) -> int:
+    """Run `path` on arrays from files, print what came out, write the outputs when a directory is given."""
+    from qbc.driver.files import require_file
+    from qbc.runtime import load
+
+    if repeat < 1:
+        raise ArgumentError("--repeat needs a number of at least 1")
+    require_file(Path(path))
+    simulator = load(path)
+    arrays = read_inputs(simulator.program, inputs) if inputs else random_inputs(simulator.program)
+    times = []
+    outputs: dict[str, Array] = {}
+    for _ in range(repeat):
+        started = time.perf_counter()
+        outputs = simulator.run(arrays)
+        times.append(time.perf_counter() - started)
+    if not inputs:
+        print("inputs: seeded random data (give arrays with --input NAME=FILE.npy)")
+    print(table(("output", "shape", "min", "max", "mean"), [_row(name, array) for name, array in outputs.items()]))
+    median = sorted(times)[len(times) // 2]
+    print(f"simulated in {1e3 * median:.2f} ms on this CPU (this is not the latency of a device)")
+    if output_dir is not None:
+        for name, array in outputs.items():
+            print(f"wrote {write_array(output_dir, name, array)}")
+    return 0
+
+
+def _row(name: str, array: Array) -> tuple[str, ...]:
+    shape = "x".join(map(str, array.shape))
+    return (name, shape, f"{array.min():.5g}", f"{array.max():.5g}", f"{array.mean():.5g}")
+
+
+def read_inputs(program: Program, texts: Sequence[str]) -> dict[str, Array]:
+    """Read `NAME=FILE.npy` arguments; a file without a name belongs to the only input of the model."""
+    names = [tensor.name for tensor in program.inputs]
+    arrays: dict[str, Array] = {}
+    for text in texts:
+        name, _, file = text.rpartition("=")
+        if not name and len(names) > 1:
+            raise ArgumentError(f"--input {text!r} names no input", hint=f"the model has {', '.join(map(repr, names))}")
+        name = name or names[0]
+        if name in arrays:
+            raise ArgumentError(f"--input names {name!r} twice")
+        arrays[name] = read_array(Path(file))
+    return arrays
+
+
+def read_array(path: Path) -> Array:
+    """Read an .npy file; anything else, or an array of objects, is INVALID_INPUT."""
+    import numpy as np
+
+    from qbc.driver.files import require_file
+
+    require_file(path)
+    try:
+        array: Array = np.lib.format.open_memmap(path, mode="r")  # bounds the size by the file, never unpickles
+    except (ValueError, OSError, EOFError, SyntaxError, TypeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else "damaged"
+        raise QBCompilerError(f"{str(path)!r} is not a readable .npy file: {reason}", code="INVALID_INPUT") from None
+    return np.array(array)
+
+
+def random_inputs(program: Program) -> dict[str, Array]:
+    """Return seeded random arrays for all inputs: uniform over the range that the codes cover; zeros for indices."""
+    import numpy as np
+
+    generator = np.random.default_rng(0)
+    arrays: dict[str, Array] = {}
+    for tensor in program.inputs:
+        shape = tensor.operand.shape
+        if tensor.dtype != "f32":
+            arrays[tensor.name] = np.zeros(shape, dtype=np.int32)
+            continue
+        half = 128 if tensor.operand.dtype == "i8" else 32768
+        codes = generator.integers(-half, half, shape)
+        arrays[tensor.name] = ((codes - tensor.zero_point) * tensor.scale).astype(np.float32)
+    return arrays
+
+
+def write_array(directory: Path, name: str, array: Array) -> Path:
+    """Write an output as .npy; characters that a file name cannot hold become underscores."""
+    import re
+
+    import numpy as np
+
+    from qbc.store import atomic_write
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"cannot make directory {str(directory)!r}: {error.strerror}"
+        raise QBCompilerError(message, code="OUTPUT_WRITE_ERROR") from None
+    path = directory / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}.npy"
+    with atomic_write(path) as handle:
+        np.save(handle, array, allow_pickle=False)
+    return path
