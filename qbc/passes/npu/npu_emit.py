@@ -1,0 +1,119 @@
+"""`npu-emit`: planned programs become packed records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.ir import SSAValue
+
+from qbc.dialects.blob import BlobAttr, read_blob, write_blob
+from qbc.dialects.npu import BufferOp, ConstantOp, HostTensorAttr, KernelOp, ProgramOp, buffer_root, value_type
+from qbc.passes.base import CompileContext, pass_error, source_names
+from qbc.passes.npu.programs import ProgramPass, buffers, commands
+
+if TYPE_CHECKING:
+    from qbc.program import HostTensor, Operand, ProgramImage, ProgramWriter
+    from qbc.store import BlobStore
+
+
+@dataclass(frozen=True)
+class NpuEmit(ProgramPass):
+    """Pack a program whose buffers have addresses.
+
+    The image goes to `ctx.report["images"][mode, variant]`; the program gets its bytes and the debug map as blobs:
+    `attributes {code = #blob.ref<...>, debug = #blob.ref<...>}`.
+    """
+
+    name = "npu-emit"
+
+    def run(self, op: ProgramOp, ctx: CompileContext) -> None:
+        import numpy as np
+
+        image = program_image(op, ctx.store)
+        ctx.report.setdefault("images", {})[op.mode.data, op.variant.value.data] = image
+        op.properties["code"] = write_blob(ctx.store, np.frombuffer(image.code, dtype=np.uint8))
+        op.properties["debug"] = write_blob(ctx.store, np.frombuffer(image.debug, dtype=np.uint8))
+        ctx.count("records", len(commands(op)))
+        ctx.count("bytes", len(image.code))
+
+
+def program_image(program: ProgramOp, store: BlobStore) -> ProgramImage:
+    """Return the packed form of a planned program; raises VERIFY_ERROR when a buffer has no address."""
+    return _Emitter(program, store).emit()
+
+
+class _Emitter:
+    def __init__(self, program: ProgramOp, store: BlobStore) -> None:
+        from qbc.program import ProgramWriter
+
+        self.program = program
+        self.store = store
+        self.writer: ProgramWriter = ProgramWriter(
+            program.target.data, program.mode.data, program.variant.value.data, _arena_sizes(program)
+        )
+
+    def emit(self) -> ProgramImage:
+        inputs = zip(self.program.host_inputs, self.program.input_values, strict=True)
+        outputs = zip(self.program.host_outputs, self.program.return_op.values, strict=True)
+        self.writer.inputs.extend(self._host(host, value) for host, value in inputs)
+        self.writer.outputs.extend(self._host(host, value) for host, value in outputs)
+        for command in commands(self.program):
+            self._emit_command(command)
+        return self.writer.image()
+
+    def _emit_command(self, command: KernelOp) -> None:
+        from qbc.program import DebugRow
+
+        constants = {name: self._blob(blob) for name, blob in command.call_constants().items()}
+        self.writer.command(
+            command.KIND,
+            [self._operand(value) for value in command.inputs],
+            self._operand(command.outs[0]),
+            command.call_attributes(),
+            constants,
+            DebugRow(command.name, source_names(command)),
+        )
+
+    def _host(self, host: HostTensorAttr, value: SSAValue) -> HostTensor:
+        from qbc.program import HostTensor
+
+        return HostTensor(
+            host.label.data,
+            host.dtype.data,
+            host.scale.value.data,
+            host.zero_point.value.data,
+            host.source_layout.data,
+            self._operand(value),
+        )
+
+    def _operand(self, value: SSAValue) -> Operand:
+        from qbc.program import Operand
+
+        tensor = value_type(value)
+        root, offset = buffer_root(value)
+        if isinstance(root, ConstantOp):
+            return Operand("const", self._blob(root.value), tensor.shape, tensor.element)
+        address, space = _place(root)
+        return Operand(space, address + offset, tensor.shape, tensor.element)
+
+    def _blob(self, blob: BlobAttr) -> int:
+        from qbc.dialects.blob import BlobRefAttr
+
+        reference = blob if isinstance(blob, BlobRefAttr) else write_blob(self.store, read_blob(self.store, blob))
+        return self.writer.blob(reference.key.data, reference.dtype, reference.shape)
+
+
+def _place(buffer: BufferOp) -> tuple[int, str]:
+    if buffer.address is None or buffer.space is None:
+        raise pass_error(buffer, "has no address", hint="run npu-assign-address before npu-emit")
+    return buffer.address.value.data, buffer.space.data
+
+
+def _arena_sizes(program: ProgramOp) -> dict[str, int]:
+    """Return the bytes of each memory up to the end of its last buffer."""
+    sizes: dict[str, int] = {}
+    for buffer in buffers(program):
+        address, space = _place(buffer)
+        sizes[space] = max(sizes.get(space, 0), address + buffer.size.value.data)
+    return sizes

@@ -1,0 +1,38 @@
+"""`npu-legalize`: check every command against the rules of the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qbc.dialects.npu import ProgramOp
+from qbc.errors import QBCompilerError
+from qbc.passes.base import CompileContext, source_names
+from qbc.passes.npu.constraints import RULES, rule_text
+from qbc.passes.npu.programs import ProgramPass, commands, target_of
+
+
+@dataclass(frozen=True)
+class NpuLegalize(ProgramPass):
+    """Refuse what the target cannot run: one UNSUPPORTED_OP error that lists every violation of every rule.
+
+    The rules are the functions of `qbc.passes.npu.constraints`; their docstrings are the texts shown. A legal program
+    is left as it is.
+    """
+
+    name = "npu-legalize"
+
+    def run(self, op: ProgramOp, ctx: CompileContext) -> None:
+        target = target_of(ctx)
+        problems = []
+        for command in commands(op):
+            for rule in RULES:
+                found = rule(command, target)
+                if found is not None:
+                    node = "/".join(source_names(command)) or "unnamed"
+                    problems.append(f"{node} ({command.name}): {rule_text(rule)} Here: {found}.")
+        ctx.count("checked", len(commands(op)))
+        if problems:
+            raise QBCompilerError(
+                f"{target.name} cannot run {len(problems)} of the operations:\n  " + "\n  ".join(problems),
+                code="UNSUPPORTED_OP",
+            )

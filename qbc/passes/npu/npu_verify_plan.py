@@ -1,0 +1,139 @@
+"""`npu-verify-plan`: prove that the memory plan of a program is sound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation
+
+from qbc.dialects.npu import BufferOp, KernelOp, ProgramOp
+from qbc.errors import QBCompilerError
+from qbc.passes.base import CompileContext, source_names
+from qbc.passes.npu.programs import ProgramPass, buffers, commands, root_buffer, target_of
+
+
+@dataclass(frozen=True)
+class NpuVerifyPlan(ProgramPass):
+    """Check a planned program by following who owns which bytes; all violations are listed in one RESOURCE_ERROR.
+
+    - V1: no command writes bytes that another buffer still needs, or that the command itself reads.
+    - V2: every buffer lies inside its memory, at an aligned address.
+    - V3: no command or output reads a buffer that nothing has written.
+    - V4: every buffer is written exactly once, as a whole; graph inputs are written by the host only.
+    - V7: the target allows the core mode.
+    - V12: graph inputs are numbered 0, 1, ... in the order of the source.
+
+    The program is not changed.
+    """
+
+    name = "npu-verify-plan"
+
+    def run(self, op: ProgramOp, ctx: CompileContext) -> None:
+        target = target_of(ctx)
+        capacities = {"l2": target.l2.bytes, "dram": target.dram.bytes}
+        problems = [*_interface(op, target.modes), *_places(op, capacities, target.align.buffer_bytes)]
+        if not problems:
+            problems = _Ownership(op).follow()
+        if problems:
+            raise QBCompilerError(
+                f"the memory plan of @{op.sym_name.data} is not sound:\n  " + "\n  ".join(problems),
+                code="RESOURCE_ERROR",
+            )
+
+
+def _interface(program: ProgramOp, modes: tuple[str, ...]) -> Iterator[str]:
+    if program.mode.data not in modes:
+        yield f"V7: the target has no core mode {program.mode.data!r}"
+    numbers = [buffer.input_number for buffer in buffers(program) if buffer.input is not None]
+    if sorted(numbers) != list(range(len(program.host_inputs))):
+        yield f"V12: graph inputs are numbered {numbers}"
+
+
+def _places(program: ProgramOp, capacities: dict[str, int], alignment: int) -> Iterator[str]:
+    for buffer in buffers(program):
+        if buffer.space is None or buffer.address is None:
+            yield f"V2: {_name(buffer)} has no address"
+            continue
+        address, space = buffer.address.value.data, buffer.space.data
+        end = address + buffer.size.value.data
+        if end > capacities[space]:
+            yield f"V2: {_name(buffer)} ends at {end}, {space} has {capacities[space]} bytes"
+        if address % alignment:
+            yield f"V2: {_name(buffer)} is at {address}, not a multiple of {alignment}"
+
+
+def _name(op: Operation) -> str:
+    names = "/".join(source_names(op))
+    if isinstance(op, BufferOp) and op.input is not None:
+        return f"graph input {op.input_number}"
+    return f"the buffer of {names or 'an unnamed op'}"
+
+
+@dataclass
+class _Ownership:
+    """Runs the program on owners instead of data."""
+
+    program: ProgramOp
+    written: dict[BufferOp, KernelOp | None] = field(default_factory=dict)  # valid buffers and who wrote them
+    lost: dict[BufferOp, KernelOp] = field(default_factory=dict)  # overwritten buffers and who did it
+    problems: list[str] = field(default_factory=list)
+
+    def follow(self) -> list[str]:
+        for buffer in buffers(self.program):
+            if buffer.input is not None:
+                self._overwrite(buffer, None)
+                self.written[buffer] = None
+        for command in commands(self.program):
+            sources = [root for root in (root_buffer(value) for value in command.inputs) if root is not None]
+            for source in sources:
+                self._read(source, _command_name(command))
+            self._write(command, sources)
+        for host, value in zip(self.program.host_outputs, self.program.return_op.values, strict=True):
+            root = root_buffer(value)
+            if root is not None:
+                self._read(root, f"graph output {host.label.data!r}")
+        return self.problems
+
+    def _read(self, buffer: BufferOp, reader: str) -> None:
+        if buffer in self.lost:
+            culprit = _command_name(self.lost[buffer])
+            self.problems.append(f"V1: {culprit} overwrites {_name(buffer)} before {reader} reads it")
+        elif buffer not in self.written:
+            self.problems.append(f"V3: {reader} reads {_name(buffer)}, which nothing has written")
+
+    def _write(self, command: KernelOp, sources: list[BufferOp]) -> None:
+        owner = command.outs[0].owner
+        name = _command_name(command)
+        if not isinstance(owner, BufferOp):
+            self.problems.append(f"V4: {name} writes to a view or a constant, not to a whole buffer")
+            return
+        if owner.input is not None:
+            self.problems.append(f"V4: {name} writes to graph input {owner.input_number}")
+        if owner in self.written or owner in self.lost:
+            self.problems.append(f"V4: {name} writes {_name(owner)} a second time")
+        for source in sources:
+            if source is not owner and _overlap(source, owner):
+                self.problems.append(f"V1: {name} writes over {_name(source)} while it reads it")
+        self._overwrite(owner, command)
+        self.written[owner] = command
+
+    def _overwrite(self, owner: BufferOp, command: KernelOp | None) -> None:
+        for other in [buffer for buffer in self.written if buffer is not owner and _overlap(buffer, owner)]:
+            del self.written[other]
+            if command is not None:
+                self.lost[other] = command
+            else:
+                self.problems.append(f"V1: {_name(owner)} and {_name(other)} overlap")
+
+
+def _command_name(command: KernelOp) -> str:
+    names = "/".join(source_names(command))
+    return f"{command.name} of {names}" if names else command.name
+
+
+def _overlap(a: BufferOp, b: BufferOp) -> bool:
+    if a.space != b.space or a.address is None or b.address is None:
+        return False
+    first, second = a.address.value.data, b.address.value.data
+    return first < second + b.size.value.data and second < first + a.size.value.data
