@@ -74,6 +74,19 @@ def kernel_call(op: Operation, store: BlobStore) -> KernelCall:
     return KernelCall(kind, inputs, tensor_spec(op.results[0]), attributes, constants)
 
 
+def check_operation(op: Operation, store: BlobStore) -> None:
+    """Raise QBCompilerError unless the integer kernels accept a materialized op, overflow proofs included."""
+    if isinstance(op, (quant.QuantizeOp, quant.DequantizeOp)):
+        _encoding(op.results[0] if isinstance(op, quant.QuantizeOp) else op.operands[0])
+        return
+    if not isinstance(op, quant.ConstantOp):
+        prepare(kernel_call(op, store))
+        return
+    held, wanted = op.properties["value"].type.element_type, tensor_spec(op.results[0]).dtype  # type: ignore[attr-defined]
+    if held != IntegerType({"i8": 8, "i16": 16}.get(wanted, 32)):
+        raise QBCompilerError(f"a constant of {held} cannot hold {wanted} codes", code="VERIFY_ERROR")
+
+
 def _plain(op: Operation, name: str, value: Attribute) -> AttributeValue:
     if isinstance(value, IntegerAttr):
         return abs(value.value.data) if value.type == IntegerType(1) else value.value.data

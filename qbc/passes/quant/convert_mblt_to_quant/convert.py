@@ -45,8 +45,8 @@ class ConvertMbltToQuant(ModulePass):
     """
 
     name = "convert-mblt-to-quant"
-    needs = ("mblt",)
-    produces = ("created",)
+    needs = ("mblt", "framework")
+    produces = ("quant.created",)
 
     method: int = 3
 

@@ -46,7 +46,7 @@ class QuantMaterialize(ModulePass):
 
     name = "quant-materialize"
     needs = ("quant.ranged",)
-    produces = ("materialized",)
+    produces = ("quant.materialized",)
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         table = ParamTable(op)

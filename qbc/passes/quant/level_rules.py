@@ -1,0 +1,209 @@
+"""The rules behind `quant-verify`, one function a rule; each yields (source nodes, message) of every violation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, FloatAttr, IntegerType, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from qbc.dialects import quant
+from qbc.dialects.blob import BlobAttr
+from qbc.dialects.quant import ParamTable, quantized_element
+from qbc.errors import QBCompilerError
+from qbc.passes.base import CompileContext, source_names
+from qbc.passes.quant.legality import is_movement, quant_ops, tied_values
+
+Violation = tuple[str, str]
+Rule = Callable[[ModuleOp, ParamTable, CompileContext], Iterator[Violation]]
+LEVELS = ("created", "ranged", "materialized")
+
+
+def violations(module: ModuleOp, ctx: CompileContext, wanted: str) -> list[Violation]:
+    """Return all violations of a level; structural rules of lower levels are included."""
+    table = ParamTable(module)
+    return [violation for rule in RULES[wanted] for violation in rule(module, table, ctx)]
+
+
+def _node(op: Operation) -> str:
+    return ", ".join(source_names(op))
+
+
+# --- all levels --------------------------------------------------------------------------------------------------
+
+
+def values_are_quantized(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
+    """Inside the graph a value is quantized or integer; float exists at the boundary only."""
+    for op in quant_ops(module):
+        for value in (*op.operands, *op.results):
+            if _is_float(value) and not _is_boundary(op, value):
+                yield _node(op), f"'{op.name}' op has a float value of type {value.type}"
+
+
+def rows_exist(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
+    """Every row that a type names is in the table, once."""
+    for op in quant_ops(module):
+        for result in op.results:
+            element = quantized_element(result)
+            if element is not None and element.row_name is not None and element.row_name not in table.rows:
+                yield _node(op), f"'{op.name}' op has a result of row {element.row_name!r}, which does not exist"
+    names = [op.row_name for op in module.body.block.ops if isinstance(op, quant.ParamsOp)]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield "", f"row {name!r} is defined more than once"
+
+
+def rows_are_used(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
+    """No row is without a value."""
+    for row in table:
+        if not table.members(row):
+            yield "", f"row {row.row_name!r} is not used"
+
+
+def indices_are_plain(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
+    """Indices are i32 and have no encoding."""
+    for op in quant_ops(module):
+        if isinstance(op, quant.GatherOp) and not _is_index(op.operands[1]):
+            yield _node(op), f"'{op.name}' op has indices of type {op.operands[1].type}, expected i32"
+
+
+def movement_shares_rows(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
+    """Operations that move codes have one row for operand and result."""
+    for op in quant_ops(module):
+        rows = {row.row_name for value in tied_values(op) if (row := table.row_of(value)) is not None}
+        if is_movement(op) and len(rows) > 1:
+            yield _node(op), f"'{op.name}' op moves codes between rows {', '.join(sorted(rows))}"
+
+
+def no_foreign_operations(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
+    """Functions hold quant operations only."""
+    for function in module.body.block.ops:
+        if not isinstance(function, FuncOp) or "mblt.device" in function.attributes:
+            continue
+        for op in function.body.block.ops:
+            if not isinstance(op, quant.QuantOp) and not op.name.startswith("func."):
+                yield _node(op), f"'{op.name}' op is no operation of the quant dialect"
+
+
+# --- float levels ------------------------------------------------------------------------------------------------
+
+
+def weights_are_float(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
+    """Weights and biases are float and constants of the integer form are absent."""
+    for op in quant_ops(module):
+        for name in ("weight", "bias", "scale"):
+            blob = op.properties.get(name)
+            if isinstance(blob, BlobAttr) and not isinstance(blob.type.element_type, AnyFloat):
+                yield _node(op), f"'{op.name}' op has a {name} of type {blob.type}, expected float"
+        if isinstance(op, (quant.Lut16Op, quant.MantissaLutOp, quant.ResizeNearestOp, quant.ResizeLinearOp)):
+            yield _node(op), f"'{op.name}' op exists only after quant-materialize"
+
+
+# --- ranged ------------------------------------------------------------------------------------------------------
+
+
+def rows_are_set(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
+    """Every row has storage, scale and zero point."""
+    for row in table:
+        if row.encoding is None:
+            nodes = [_node(value.owner) for value in table.members(row) if isinstance(value.owner, Operation)]
+            yield (nodes[0] if nodes else ""), f"row {row.row_name!r} has no encoding"
+
+
+def ties_hold(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
+    """Operations that move or compare codes have equal encodings around them."""
+    for op in quant_ops(module):
+        encodings = {table.encoding(value) for value in tied_values(op)} - {None}
+        if len(encodings) > 1:
+            yield _node(op), f"'{op.name}' op needs equal encodings, it has {len(encodings)} different ones"
+
+
+def requantizes_have_effect(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
+    """No requantize is between equal encodings without a clamp, or unused."""
+    for op in quant_ops(module):
+        if not isinstance(op, quant.RequantizeOp):
+            continue
+        encoding = table.encoding(op.operands[0])
+        clamps = "activation" in op.properties or "lo" in op.properties
+        if encoding is not None and encoding == table.encoding(op.results[0]) and not clamps:
+            yield _node(op), "'quant.requantize' op changes nothing"
+        if not op.results[0].uses:
+            yield _node(op), "'quant.requantize' op is not used"
+
+
+# --- materialized ------------------------------------------------------------------------------------------------
+
+
+def no_rows_left(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
+    """Encodings are inline: the table is empty and no type names a row."""
+    for row in table:
+        yield "", f"row {row.row_name!r} is left"
+    for op in quant_ops(module):
+        for result in op.results:
+            element = quantized_element(result)
+            if element is not None and element.row_name is not None:
+                yield _node(op), f"'{op.name}' op has a result that still names row {element.row_name!r}"
+
+
+def properties_are_integers(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
+    """No property is a float or a blob of floats."""
+    for op in quant_ops(module):
+        for name, value in op.properties.items():
+            if _holds_float(value):
+                yield _node(op), f"'{op.name}' op has the float property {name}"
+
+
+def constants_are_valid(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
+    """Every constant of the integer operation is present, of the right type and shape, and its bounds are proved."""
+    from qbc.execute.integer import check_operation
+
+    for op in quant_ops(module):
+        try:
+            check_operation(op, ctx.store)
+        except QBCompilerError as error:
+            if error.code == "MISSING_BLOB":
+                raise
+            yield _node(op), error.message
+
+
+def _holds_float(value: Attribute) -> bool:
+    if isinstance(value, FloatAttr):
+        return True
+    if isinstance(value, DenseArrayBase):
+        return isinstance(value.elt_type, AnyFloat)
+    return isinstance(value, BlobAttr) and isinstance(value.type.element_type, AnyFloat)
+
+
+def _is_float(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and isinstance(value.type.element_type, AnyFloat)
+
+
+def _is_boundary(op: Operation, value: SSAValue) -> bool:
+    if isinstance(op, quant.QuantizeOp):
+        return value is op.operands[0]
+    return isinstance(op, quant.DequantizeOp) and value is op.results[0]
+
+
+def _is_index(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and value.type.element_type == IntegerType(32)
+
+
+_STRUCTURE: tuple[Rule, ...] = (
+    values_are_quantized,
+    rows_exist,
+    indices_are_plain,
+    movement_shares_rows,
+    no_foreign_operations,
+)
+RULES: dict[str, tuple[Rule, ...]] = {
+    "created": (*_STRUCTURE, rows_are_used, weights_are_float),
+    "ranged": (*_STRUCTURE, rows_are_used, weights_are_float, rows_are_set, ties_hold, requantizes_have_effect),
+    "materialized": (
+        *_STRUCTURE,
+        no_rows_left,
+        ties_hold,
+        requantizes_have_effect,
+        properties_are_integers,
+        constants_are_valid,
+    ),
+}

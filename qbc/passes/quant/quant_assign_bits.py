@@ -1,0 +1,68 @@
+"""`quant-assign-bits`: the storage of every row."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ModuleOp
+
+from qbc.dialects.quant import ParamsOp, ParamTable
+from qbc.errors import ArgumentError, QBCompilerError
+from qbc.passes.base import CompileContext, ModulePass, source_names
+
+PRESETS = {"w8a8": "i8", "w8a16": "i16"}
+_LATER = ("w4a8", "w4a16", "w16a16")
+
+
+@dataclass(frozen=True)
+class QuantAssignBits(ModulePass):
+    """Give every row that has no storage the one of the preset: `w8a8` (i8) or `w8a16` (i16 activations).
+
+    `activation16` lists source nodes whose results get i16; all values of the scale group of such a result follow. A
+    name that no node has is an error with the nearest names, a row with a fixed encoding keeps it.
+
+    ```mlir
+    quant.params "r0"
+    ```
+    becomes
+    ```mlir
+    quant.params "r0" {storage = i8}
+    ```
+    """
+
+    name: ClassVar[str] = "quant-assign-bits"
+    needs: ClassVar[tuple[str, ...]] = ("quant.created",)
+
+    preset: str = "w8a8"
+    activation16: tuple[str, ...] = ()
+
+    def run(self, op: ModuleOp, ctx: CompileContext) -> None:
+        if self.preset in _LATER:
+            raise QBCompilerError(f"preset {self.preset} is not available yet", code="UNSUPPORTED_FEATURE")
+        if self.preset not in PRESETS:
+            raise ArgumentError(f"preset {self.preset!r} is unknown; known: {', '.join(PRESETS)}")
+        table = ParamTable(op)
+        wide = self._wide_rows(op, table)
+        for row in table:
+            if row.bits is None:
+                table.set_storage(row, "i16" if row.row_name in wide else PRESETS[self.preset])
+                ctx.count(row.bits or "")
+
+    def _wide_rows(self, module: ModuleOp, table: ParamTable) -> set[str]:
+        """Return the names of the rows that hold a result of a listed node."""
+        rows_of: dict[str, list[ParamsOp]] = {}
+        for inner in module.walk():
+            for result in inner.results:
+                row = table.row_of(result)
+                for name in source_names(inner) if row is not None else ():
+                    rows_of.setdefault(name, []).append(row)  # type: ignore[arg-type]  # not None here
+        unknown = [name for name in self.activation16 if name not in rows_of]
+        if unknown:
+            near = difflib.get_close_matches(unknown[0], list(rows_of), n=3)
+            raise ArgumentError(
+                f"activation16 names {unknown[0]!r}, which no node with a quantized result has",
+                hint=f"Nearest names: {', '.join(near)}." if near else None,
+            )
+        return {row.row_name for name in self.activation16 for row in rows_of[name]}

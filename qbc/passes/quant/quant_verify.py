@@ -1,0 +1,48 @@
+"""`quant-verify`: the rules of the three levels of a quantized module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ModuleOp
+
+from qbc.dialects.quant import level
+from qbc.errors import ArgumentError, QBCompilerError
+from qbc.passes.base import CompileContext, ModulePass
+from qbc.passes.quant.level_rules import LEVELS, violations
+
+
+@dataclass(frozen=True)
+class QuantVerify(ModulePass):
+    """Check a quantized module against a level and list all violations in one error.
+
+    - `created`: every float value inside the graph names a row that exists, integer values have no encoding, values
+      that move unchanged share a row, weights are float, no row is unused.
+    - `ranged`: also every row is set with legal bits, operations that need equal encodings have them, and no
+      requantize is without effect.
+    - `materialized`: no row is left, weights and biases are integers, every constant of every operation is present
+      with the right type and its overflow proof holds, and nothing is float but the scales of graph inputs and outputs.
+
+    `level` is one of these, or `auto`: the level the module looks like.
+    """
+
+    name: ClassVar[str] = "quant-verify"
+    needs: ClassVar[tuple[str, ...]] = ("quant",)
+
+    level: str = "materialized"
+
+    def run(self, op: ModuleOp, ctx: CompileContext) -> None:
+        wanted = level(op) if self.level == "auto" else self.level
+        if wanted not in LEVELS:
+            raise ArgumentError(f"level is {', '.join(LEVELS)} or auto, not {self.level!r}")
+        found = violations(op, ctx, wanted)
+        if not found:
+            return
+        lines = "".join(f"\n  {node or '(unnamed)'}: {message}" for node, message in found[:20])
+        more = f"\n  and {len(found) - 20} more" if len(found) > 20 else ""
+        raise QBCompilerError(
+            f"{len(found)} violation{'s' if len(found) > 1 else ''} of level {wanted}:{lines}{more}",
+            code="VERIFY_ERROR",
+            node=found[0][0] or None,
+        )
