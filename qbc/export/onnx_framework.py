@@ -166,6 +166,7 @@ class _Exporter:
     weights: bool
     names: dict[SSAValue, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
+    node_names: set[str] = field(default_factory=set)
     domains: set[str] = field(default_factory=set)
 
     # --- graphs --------------------------------------------------------------------------------------------------
@@ -254,7 +255,7 @@ class _Exporter:
         signature = signature_of(op)
         if signature is None and not isinstance(op, OpaqueOp):
             raise QBCompilerError(f"'{op.name}' is no framework operation", code="VERIFY_ERROR")
-        name = _node_name(op)
+        name = _unique(_node_name(op), self.node_names)
         node = onnx.NodeProto(op_type=operator(op), name=name)
         node.domain = signature.domain if signature is not None else _text(op.properties["domain"])
         self.domains.add(node.domain)
@@ -336,12 +337,17 @@ class _Exporter:
         return tensor
 
     def fresh(self, name: str) -> str:
-        candidate, index = name, 0
-        while candidate in self.taken:
-            index += 1
-            candidate = f"{name}_{index}"
-        self.taken.add(candidate)
-        return candidate
+        return _unique(name, self.taken)
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    """Return `name`, or with a number behind it where it is taken, and take it."""
+    candidate, index = name, 0
+    while candidate in taken:
+        index += 1
+        candidate = f"{name}_{index}"
+    taken.add(candidate)
+    return candidate
 
 
 def _boundaries(

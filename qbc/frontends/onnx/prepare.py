@@ -25,6 +25,16 @@ DecodeError: type[Exception] = importlib.import_module("google.protobuf.message"
 
 _NEWEST_IR = 10  # the IR version of opset 25
 _PROTOBUF_LIMIT = 1 << 31
+# What the C++ parts of onnx raise on models they cannot make sense of; any of them comes out of any entry point.
+_ONNX_ERRORS = (
+    onnx.checker.ValidationError,
+    onnx.shape_inference.InferenceError,
+    onnx.version_converter.ConvertError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    IndexError,
+)
 
 
 @dataclass
@@ -71,7 +81,7 @@ def infer(model: Any) -> Any:
     """Run shape inference on a skeleton; contradictions in the model are INVALID_MODEL."""
     try:
         return onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
+    except _ONNX_ERRORS as error:
         raise invalid_model(f"shape inference failed: {_first_line(error)}") from error
 
 
@@ -179,7 +189,7 @@ def _check(model: Any, payloads: Payloads) -> None:
             tensor.raw_data = b""
     try:
         onnx.checker.check_model(copy)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
+    except _ONNX_ERRORS as error:
         raise invalid_model(f"the model is not valid: {_first_line(error)}") from error
 
 
@@ -196,7 +206,7 @@ def _inline(model: Any) -> Any:
         return model
     try:
         inlined = onnx.inliner.inline_local_functions(model)
-    except (onnx.checker.ValidationError, RuntimeError, ValueError) as error:
+    except _ONNX_ERRORS as error:
         raise invalid_model(f"local functions cannot be inlined: {_first_line(error)}") from error
     if inlined.functions:
         raise invalid_model("local functions call each other in a circle")
@@ -247,7 +257,7 @@ def _lift(model: Any, opset: int) -> Any:
     sparse = list(model.graph.sparse_initializer)
     try:
         lifted = onnx.version_converter.convert_version(model, OPSET)
-    except (onnx.version_converter.ConvertError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
+    except _ONNX_ERRORS as error:
         raise invalid_model(
             f"the model cannot be lifted from opset {opset} to {OPSET}: {_first_line(error)}"
         ) from error
@@ -257,7 +267,20 @@ def _lift(model: Any, opset: int) -> Any:
     for name in ("producer_name", "producer_version", "domain", "doc_string", "model_version"):
         setattr(lifted, name, getattr(model, name))
     lifted.graph.name = model.graph.name
+    _name_lifted_nodes(lifted.graph, {name: node.name for node in model.graph.node for name in node.output})
     return lifted
+
+
+def _name_lifted_nodes(graph: Any, producers: dict[str, str]) -> None:
+    """Give the nodes that the lift inserted the name of the node they were made from.
+
+    It inserts next to that node and keeps the name of its output, so the next known name says which one it was.
+    """
+    following = ""
+    for node in reversed(graph.node):
+        if not node.name:
+            node.name = next((producers[name] for name in node.output if name in producers), following)
+        following = node.name
 
 
 def _restore(model: Any, declared: dict[str, Any]) -> None:
