@@ -103,7 +103,7 @@ OPCODES: tuple[Opcode, ...] = (
         15,
         "avg_pool2d",
         (1, 1),
-        lists="kernel strides padding",
+        lists="kernel strides padding dilations?",
         ints="count_include_pad zx z lo hi",
         constants="counts multiplier shift",
     ),
@@ -137,6 +137,9 @@ OPCODES: tuple[Opcode, ...] = (
     _opcode(35, "logical_or", (2, 2)),
     _opcode(36, "logical_not", (1, 1)),
     _opcode(37, "where", (3, 3)),
+    _opcode(38, "log_softmax", (1, 1), ints="k m s z lo hi", constants="table"),
+    _opcode(39, "reduce_l2", (1, 1), lists="axes", ints=_RESCALE),
+    _opcode(40, "arg_max", (1, 1), ints="axis"),
 )
 OPCODE_OF_KIND: dict[str, Opcode] = {entry.kind: entry for entry in OPCODES}
 OPCODE_OF_NUMBER: dict[int, Opcode] = {entry.number: entry for entry in OPCODES}

@@ -28,6 +28,21 @@ class SoftmaxOp(PointwiseOp):
 
 
 @irdl_op_definition
+class LogSoftmaxOp(PointwiseOp):
+    """Logarithm of the softmax over the last axis: `table` holds log2 of the mantissa at 257 nodes."""
+
+    name = "npu.log_softmax"
+    KIND: ClassVar[str] = "log_softmax"
+    k = prop_def(INT)
+    m = prop_def(INT)
+    s = prop_def(INT)
+    z = prop_def(INT)
+    lo = prop_def(INT)
+    hi = prop_def(INT)
+    table = prop_def(BLOB)
+
+
+@irdl_op_definition
 class LayerNormOp(PointwiseOp):
     """Normalization over the trailing `n` elements with an integer square root; `rms` skips the mean."""
 

@@ -8,7 +8,7 @@ from xdsl.irdl import irdl_op_definition, prop_def
 from xdsl.utils.exceptions import VerifyException
 
 from qbc.dialects.common.properties import INT, INT_LIST
-from qbc.dialects.npu.base import KernelOp, expect_codes, expect_same_element
+from qbc.dialects.npu.base import KernelOp, expect_codes, expect_element, expect_same_element
 from qbc.dialects.npu.types import NpuTensorType
 
 
@@ -42,6 +42,38 @@ class ReduceSumOp(ReduceOp):
     z = prop_def(INT)
     lo = prop_def(INT)
     hi = prop_def(INT)
+
+
+@irdl_op_definition
+class ReduceL2Op(ReduceOp):
+    """Root of the sum of squares, by an integer square root."""
+
+    name = "npu.reduce_l2"
+    KIND: ClassVar[str] = "reduce_l2"
+    zx = prop_def(INT)
+    m = prop_def(INT)
+    s = prop_def(INT)
+    z = prop_def(INT)
+    lo = prop_def(INT)
+    hi = prop_def(INT)
+
+
+@irdl_op_definition
+class ArgMaxOp(KernelOp):
+    """Index (i32) of the greatest code along `axis`; of equal codes the first."""
+
+    name = "npu.arg_max"
+    KIND: ClassVar[str] = "arg_max"
+    axis = prop_def(INT)
+
+    def verify_call(self, inputs: tuple[NpuTensorType, ...], output: NpuTensorType) -> None:
+        expect_element("input", inputs[0], ("i8", "i16"))
+        expect_element("output", output, ("i32",))
+        shape, axis = inputs[0].shape, self.integer("axis")
+        if not 0 <= axis < len(shape):
+            raise VerifyException(f"axis {axis} is not an axis of {list(shape)}")
+        if output.shape not in ((*shape[:axis], *shape[axis + 1 :]), (*shape[:axis], 1, *shape[axis + 1 :])):
+            raise VerifyException(f"result shape {list(output.shape)} does not fit {list(shape)}")
 
 
 class ExtremeOp(ReduceOp):

@@ -12,8 +12,9 @@ from qbc.dialects.npu import KernelOp
 from qbc.dialects.npu.activation import Lut16Op, MantissaLutOp
 from qbc.dialects.npu.convolution import AccumulateOp
 from qbc.dialects.npu.elementwise import DivOp
-from qbc.dialects.npu.normalization import LayerNormOp, SoftmaxOp
-from qbc.dialects.npu.shape import MoveOp
+from qbc.dialects.npu.normalization import LayerNormOp, LogSoftmaxOp, SoftmaxOp
+from qbc.dialects.npu.reduction import ArgMaxOp
+from qbc.dialects.npu.shape import GatherOp, MoveOp
 
 if TYPE_CHECKING:
     from qbc.targets import Target
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Rule = Callable[[KernelOp, "Target"], str | None]
 
 MAX_RANK = 8
-FUNCTION_UNIT_OPS: tuple[type[KernelOp], ...] = (SoftmaxOp, LayerNormOp, DivOp, Lut16Op, MantissaLutOp)
+FUNCTION_UNIT_OPS: tuple[type[KernelOp], ...] = (SoftmaxOp, LogSoftmaxOp, LayerNormOp, DivOp, Lut16Op, MantissaLutOp)
 
 
 def rank_limit(op: KernelOp, target: Target) -> str | None:
@@ -32,7 +33,7 @@ def rank_limit(op: KernelOp, target: Target) -> str | None:
 
 def integers_are_indices(op: KernelOp, target: Target) -> str | None:
     """Arithmetic works on i8 and i16 codes; 32-bit integers serve as gather indices and may only be moved."""
-    if isinstance(op, MoveOp) or op.KIND == "gather":
+    if isinstance(op, MoveOp | GatherOp | ArgMaxOp):
         return None
     if isinstance(op, AccumulateOp) and op.plane_name != "full":
         return None
@@ -60,7 +61,7 @@ def dilation_limit(op: KernelOp, target: Target) -> str | None:
 
 def softmax_limit(op: KernelOp, target: Target) -> str | None:
     """A softmax runs over at most `limits.softmax_elements` elements."""
-    sizes = (op.input_types[0].shape[-1],) if isinstance(op, SoftmaxOp) else ()
+    sizes = (op.input_types[0].shape[-1],) if isinstance(op, SoftmaxOp | LogSoftmaxOp) else ()
     return _above(sizes, target.limits.softmax_elements)
 
 

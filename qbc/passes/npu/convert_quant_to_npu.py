@@ -12,7 +12,6 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
     TensorType,
-    i64,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -210,10 +209,8 @@ def _attribute(value: Any) -> Attribute:
     if isinstance(value, str):
         return StringAttr(value)
     if isinstance(value, tuple | list):
-        numbers: Attribute = int_list([int(item) for item in value])
-        return numbers
-    number: Attribute = IntegerAttr(int(value), i64)
-    return number
+        return int_list([int(item) for item in value])
+    return IntegerAttr.from_int_and_width(int(value), 64)
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.ir import SSAValue
 
 from qbc.dialects.blob import BlobAttr, read_blob, write_blob
-from qbc.dialects.npu import BufferOp, ConstantOp, HostTensorAttr, KernelOp, ProgramOp, buffer_root, value_type
+from qbc.dialects.npu import BufferOp, ConstantOp, HostTensorAttr, KernelOp, ProgramOp, ViewOp, buffer_root, value_type
 from qbc.passes.base import CompileContext, pass_error, source_names
-from qbc.passes.npu.programs import ProgramPass, buffers, commands
+from qbc.passes.npu.programs import ProgramPass, buffers, commands, root_buffer
 
 if TYPE_CHECKING:
     from qbc.program import HostTensor, Operand, ProgramImage, ProgramWriter
@@ -58,11 +59,12 @@ class _Emitter:
         outputs = zip(self.program.host_outputs, self.program.return_op.values, strict=True)
         self.writer.inputs.extend(self._host(host, value) for host, value in inputs)
         self.writer.outputs.extend(self._host(host, value) for host, value in outputs)
+        views = _view_names(self.program)
         for command in commands(self.program):
-            self._emit_command(command)
+            self._emit_command(command, views.get(command, ()))
         return self.writer.image()
 
-    def _emit_command(self, command: KernelOp) -> None:
+    def _emit_command(self, command: KernelOp, view_names: Sequence[str]) -> None:
         from qbc.program import DebugRow
 
         constants = {name: self._blob(blob) for name, blob in command.call_constants().items()}
@@ -72,7 +74,7 @@ class _Emitter:
             self._operand(command.outs[0]),
             command.call_attributes(),
             constants,
-            DebugRow(command.name, source_names(command)),
+            DebugRow(command.name, tuple(dict.fromkeys((*source_names(command), *view_names)))),
         )
 
     def _host(self, host: HostTensorAttr, value: SSAValue) -> HostTensor:
@@ -108,6 +110,23 @@ def _place(buffer: BufferOp) -> tuple[int, str]:
     if buffer.address is None or buffer.space is None:
         raise pass_error(buffer, "has no address", hint="run npu-assign-address before npu-emit")
     return buffer.address.value.data, buffer.space.data
+
+
+def _view_names(program: ProgramOp) -> dict[KernelOp, list[str]]:
+    """Return the source nodes that became views, by the command that writes their bytes (else that reads them first)."""
+    writers = {root_buffer(command.outs[0]): command for command in commands(program)}
+    readers: dict[SSAValue, KernelOp] = {}
+    for command in commands(program):
+        for value in command.inputs:
+            readers.setdefault(value, command)
+    names: dict[KernelOp, list[str]] = {}
+    for view in program.body.block.ops:
+        if not isinstance(view, ViewOp):
+            continue
+        command = writers.get(root_buffer(view.buffer)) or readers.get(view.buffer)
+        if command is not None:
+            names.setdefault(command, []).extend(source_names(view))
+    return names
 
 
 def _arena_sizes(program: ProgramOp) -> dict[str, int]:
