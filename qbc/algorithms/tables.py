@@ -33,7 +33,10 @@ _DOUBT = 2.0**-40  # relative error allowed to the float64 evaluation; numpy's f
 
 @dataclass(frozen=True)
 class Function:
-    """A function by name with its parameters, hashable so that equal tables are built once."""
+    """A function by name with its parameters, hashable so that equal tables are built once.
+
+    The parameters `gain` and `offset` belong to every function: the value is `gain * f(x) + offset`.
+    """
 
     name: str
     parameters: tuple[tuple[str, float | str], ...] = field(default=())
@@ -59,7 +62,8 @@ def evaluate(function: Function, x: Array) -> Array:
     """Return f(x) in float64; NaN where the function is not defined."""
     x = np.asarray(x, dtype=np.float64)
     with np.errstate(all="ignore"):
-        return _FLOAT[function.name](function, x)
+        value = _FLOAT[function.name](function, x)
+        return np.asarray(function.number("gain", 1.0) * value + function.number("offset", 0.0))
 
 
 def _sigmoid(x: Array) -> Array:
@@ -119,6 +123,9 @@ _FLOAT: dict[str, Callable[[Function, Array], Array]] = {
 }
 
 
+FUNCTION_NAMES = frozenset(_FLOAT)
+
+
 def _power(x: Array, exponent: float) -> Array:
     if exponent == int(exponent):
         return np.where((x == 0) & (exponent < 0), np.nan, np.power(x, exponent))
@@ -130,6 +137,11 @@ def _power(x: Array, exponent: float) -> Array:
 
 def evaluate_exactly(function: Function, x: Fraction) -> Fraction:
     """Return f(x): exact for rational functions, with 96 bits for the others (whose domain must hold x)."""
+    gain, offset = exact(function.number("gain", 1.0)), exact(function.number("offset", 0.0))
+    return gain * _evaluate_plain(function, x) + offset
+
+
+def _evaluate_plain(function: Function, x: Fraction) -> Fraction:
     rational = _RATIONAL.get(function.name)
     if rational is not None:
         return rational(function, x)
@@ -205,7 +217,8 @@ def rounded_values(function: Function, positions: Array, in_scale: float, out_sc
         )
     steps = np.clip(np.where(defined, value, 0.0), -float(_NODE_LIMIT), float(_NODE_LIMIT))
     rounded = np.floor(steps + 0.5).astype(np.int64)
-    near = np.abs(steps + 0.5 - np.rint(steps + 0.5)) <= np.abs(steps) * _DOUBT + _DOUBT
+    magnitude = np.abs(steps) + abs(function.number("offset", 0.0)) / float(out_scale)  # terms may cancel
+    near = np.abs(steps + 0.5 - np.rint(steps + 0.5)) <= magnitude * _DOUBT + _DOUBT
     for index in np.flatnonzero(near & defined & (np.abs(steps) < _NODE_LIMIT)):
         x = exact(in_scale) * int(positions[index])
         rounded[index] = half_up(evaluate_exactly(function, x) / exact(out_scale))

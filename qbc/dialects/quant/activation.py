@@ -18,7 +18,9 @@ MANTISSA_FUNCTIONS = frozenset({"log", "sqrt", "rsqrt", "reciprocal"})
 
 @irdl_op_definition
 class LutOp(SameShapeOp):
-    """`y = f(x)` elementwise, `function` one of `FUNCTIONS` with its parameters (`alpha`, `beta`, `approximate`, ...).
+    """`y = gain * f(x) + offset` elementwise, `function` one of `FUNCTIONS` with its parameters (`alpha`, `beta`, ...).
+
+    `gain` is 1 and `offset` 0 where they are absent.
 
     Materialized (i8 input): `y = table[q + 128]`, 256 entries of the output storage. 16-bit inputs become `lut16` or
     `mantissa_lut`.
@@ -30,6 +32,8 @@ class LutOp(SameShapeOp):
     beta = opt_prop_def(FLOAT)
     exponent = opt_prop_def(FLOAT)
     approximate = opt_prop_def(TEXT)
+    gain = opt_prop_def(FLOAT)
+    offset = opt_prop_def(FLOAT)
     table = opt_prop_def(BLOB)
 
     def verify_(self) -> None:

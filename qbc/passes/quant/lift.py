@@ -18,14 +18,14 @@ import math
 import struct
 from dataclasses import dataclass
 from functools import cache
-from typing import cast
 
-from xdsl.dialects.builtin import Float32Type, FloatAttr, StringAttr, TensorType, f32
+from xdsl.dialects.builtin import StringAttr, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from qbc.dialects import mblt, quant
 from qbc.dialects.blob import BlobInlineAttr
+from qbc.dialects.quant.base import number
 from qbc.passes.base import pass_error
 
 _IDENTITIES = (quant.QuantizeOp, quant.DequantizeOp)
@@ -104,14 +104,27 @@ def _unary(op: Operation, operands: list[SSAValue], block: Block) -> Operation:
     if not isinstance(function, StringAttr):
         raise pass_error(op, "has no float form; it exists only after quant-materialize")
     if function.data == "pow":
-        return mblt.PowOp.of(operands[0], _exponent(op, operands[0], block))
-    return _build(op, _classes()[function.data], operands)
+        exponent = _number(number(op, "exponent"), operands[0], block)
+        return _affine(op, mblt.PowOp.of(operands[0], exponent), block)
+    return _affine(op, _build(op, _classes()[function.data], operands), block)
 
 
-def _exponent(op: Operation, like: SSAValue, block: Block) -> SSAValue:
-    exponent = cast("FloatAttr[Float32Type]", op.properties["exponent"]).value.data
+def _affine(op: Operation, function: Operation, block: Block) -> Operation:
+    """Return the operation that makes `gain * f(x) + offset`; all but the last are added to the block."""
+    last = function
+    for target, value in ((mblt.MulOp, number(op, "gain", 1.0)), (mblt.AddOp, number(op, "offset", 0.0))):
+        if value == (1.0 if target is mblt.MulOp else 0.0):
+            continue
+        last.location = op.location
+        block.add_op(last)
+        last = target.of(last.results[0], _number(value, last.results[0], block))
+    return last
+
+
+def _number(value: float, like: SSAValue, block: Block) -> SSAValue:
+    """Add a constant of one number that broadcasts to `like`."""
     shape = (1,) * len(mblt.shape_of(like))
-    data = BlobInlineAttr(StringAttr(struct.pack("<f", exponent).hex()), TensorType(f32, shape))
+    data = BlobInlineAttr(StringAttr(struct.pack("<f", value).hex()), TensorType(f32, shape))
     constant = mblt.ConstantOp.of_value(data)
     block.add_op(constant)
     return constant.results[0]

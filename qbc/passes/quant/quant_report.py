@@ -68,8 +68,9 @@ class _Comparison:
         self.function = function
         self.ctx = ctx
         self.float_of = dict(_match(reference, function))
-        self.total: dict[SSAValue, Fidelity] = {value: Fidelity() for value in self.float_of}
-        self.own: dict[SSAValue, Fidelity] = {value: Fidelity() for value in self.float_of} if isolated else {}
+        values = [value for value in self.float_of if isinstance(value.owner, Operation)]
+        self.total: dict[SSAValue, Fidelity] = {value: Fidelity() for value in values}
+        self.own: dict[SSAValue, Fidelity] = {value: Fidelity() for value in values} if isolated else {}
         self.results: dict[str, Fidelity] = {name: Fidelity() for name in result_names(function)}
         self.program = IntegerProgram(function, ctx.store)
         returned = _returned(reference)
