@@ -65,6 +65,22 @@ def channel_vector(ctx: CompileContext, value: SSAValue, channels: int) -> Float
     return np.broadcast_to(data.reshape(-1), (channels,)).astype(np.float64)
 
 
+def trailing_constant(ctx: CompileContext, value: SSAValue, shape: Sequence[int]) -> Float64Array | None:
+    """Return a constant that varies along the last axes only, broadcast to their `shape`, or None."""
+    import numpy as np
+
+    data = constant_data(ctx, value)
+    if data is None or data.dtype.kind != "f" or data.ndim < len(shape):
+        return None
+    leading = data.ndim - len(shape)
+    trailing = data.shape[leading:]
+    if any(size != 1 for size in data.shape[:leading]):
+        return None
+    if any(size not in (1, wanted) for size, wanted in zip(trailing, shape, strict=True)):
+        return None
+    return np.broadcast_to(data.reshape(trailing), tuple(shape)).astype(np.float64)
+
+
 def split_constant(ctx: CompileContext, op: Operation) -> tuple[SSAValue, SSAValue] | None:
     """Return (computed operand, constant operand) of a commutative op, or None when not exactly one is constant."""
     left, right = op.operands

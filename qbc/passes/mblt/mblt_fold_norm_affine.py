@@ -1,0 +1,80 @@
+"""`mblt-fold-norm-affine`: constants that follow a normalization become its scale and bias."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from qbc.dialects.common.access import integer
+from qbc.dialects.mblt import AddOp, DivOp, InstanceNormOp, LayerNormOp, MulOp, SubOp, shape_of
+from qbc.passes.base import CompileContext, FunctionPass, rewrite, single_user
+from qbc.passes.mblt.matching import (
+    blob,
+    has_activation,
+    made_by,
+    read_optional,
+    replace_group,
+    split_constant,
+    sweep,
+    trailing_constant,
+    with_properties,
+)
+
+
+@dataclass(frozen=True)
+class FoldNormAffinePass(FunctionPass):
+    """Fold mul, div, add and sub by constants into the layer_norm or instance_norm whose only user they are.
+
+    ```mlir
+    %1 = mblt.layer_norm %0 {normalized_rank = 1, epsilon = e} : ...
+    %2 = mblt.mul %1, %gamma : ...
+    %3 = mblt.add %2, %beta : ...
+    ```
+    becomes
+    ```mlir
+    %3 = mblt.layer_norm %0 {normalized_rank = 1, scale = gamma, bias = beta, epsilon = e} : ...
+    ```
+    """
+
+    name = "mblt-fold-norm-affine"
+
+    def run(self, op: FuncOp, ctx: CompileContext) -> None:
+        rewrite(op, [_FoldAffine(ctx)])
+        sweep(op, ctx)
+
+
+@dataclass
+class _FoldAffine(RewritePattern):
+    ctx: CompileContext
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if not isinstance(op, AddOp | SubOp | MulOp | DivOp) or has_activation(op):
+            return
+        split = split_constant(self.ctx, op)
+        if split is None:
+            return
+        source, constant = split
+        norm = made_by(source, LayerNormOp, InstanceNormOp)
+        if not isinstance(norm, LayerNormOp | InstanceNormOp) or single_user(source) is not op:
+            return
+        constant_first = op.operands[0] is constant
+        if constant_first and isinstance(op, SubOp | DivOp):
+            return
+        rank = integer(norm, "normalized_rank") if isinstance(norm, LayerNormOp) else 1
+        data = trailing_constant(self.ctx, constant, shape_of(source)[-rank:])
+        if data is None or source.type != op.results[0].type or (isinstance(op, DivOp) and not data.all()):
+            return
+        scale, bias = (read_optional(self.ctx, norm, name) for name in ("scale", "bias"))
+        if isinstance(op, AddOp | SubOp):
+            added = data if isinstance(op, AddOp) else -data
+            changes = {"bias": blob(self.ctx, added if bias is None else bias + added)}
+        else:
+            factor = data if isinstance(op, MulOp) else 1 / data
+            changes = {"scale": blob(self.ctx, factor if scale is None else scale * factor)}
+            if bias is not None:
+                changes["bias"] = blob(self.ctx, bias * factor)
+        replace_group(rewriter, op, with_properties(norm, changes), [norm])
+        self.ctx.count("folded")

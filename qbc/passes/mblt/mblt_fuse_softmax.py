@@ -1,0 +1,145 @@
+"""`mblt-fuse-softmax`: softmax and log-softmax written out become one op, with the scale of their input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from qbc.dialects.common.access import flag, integer, integers, number
+from qbc.dialects.mblt import (
+    DivOp,
+    ExpOp,
+    LogOp,
+    LogSoftmaxOp,
+    MulOp,
+    ReciprocalOp,
+    ReduceMaxOp,
+    ReduceSumOp,
+    SoftmaxOp,
+    SubOp,
+    shape_of,
+)
+from qbc.passes.base import CompileContext, FunctionPass, rewrite, single_user
+from qbc.passes.mblt.matching import (
+    has_activation,
+    inner_values_stay_inside,
+    made_by,
+    replace_group,
+    scalar,
+    sweep,
+)
+
+
+@dataclass(frozen=True)
+class FuseSoftmaxPass(FunctionPass):
+    """Replace `exp(x) / sum(exp(x))` along one axis, with or without `x - max(x)`, and `x - log(sum(exp(x)))`.
+
+    ```mlir
+    %1 = mblt.exp %x : tensor<4x8xf32> -> tensor<4x8xf32>
+    %2 = mblt.reduce_sum %1 {axes = [1], keep_dims = true} : tensor<4x8xf32> -> tensor<4x1xf32>
+    %3 = mblt.div %1, %2 : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+    ```
+    becomes
+    ```mlir
+    %3 = mblt.softmax %x {axis = 1, beta = 1.0 : f32} : tensor<4x8xf32> -> tensor<4x8xf32>
+    ```
+    A positive constant that multiplies the input of a softmax becomes its `beta`.
+    """
+
+    name = "mblt-fuse-softmax"
+
+    def run(self, op: FuncOp, ctx: CompileContext) -> None:
+        rewrite(op, [_FuseSoftmax(ctx), _FuseLogSoftmax(ctx), _FuseBeta(ctx)])
+        sweep(op, ctx)
+
+
+def _reduced_axis(op: Operation | None) -> int | None:
+    """Return the axis of a reduction over one axis that keeps it, else None."""
+    if op is None or not flag(op, "keep_dims") or len(integers(op, "axes")) != 1:
+        return None
+    return integers(op, "axes")[0] % len(shape_of(op.operands[0]))
+
+
+def _without_maximum(value: SSAValue, axis: int) -> tuple[SSAValue, list[Operation]]:
+    """Return x and the ops of `x - max(x)` along `axis`; any other value is its own x."""
+    difference = made_by(value, SubOp)
+    if difference is None:
+        return value, []
+    x, subtrahend = difference.operands
+    maximum = made_by(subtrahend, ReduceMaxOp)
+    if maximum is None or maximum.operands[0] is not x or _reduced_axis(maximum) != axis:
+        return value, []
+    return x, [maximum, difference]
+
+
+@dataclass
+class _FuseSoftmax(RewritePattern):
+    ctx: CompileContext
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if not isinstance(op, DivOp | MulOp) or has_activation(op):
+            return
+        pairs = [op.operands] if isinstance(op, DivOp) else [op.operands, op.operands[::-1]]
+        for numerator, denominator in pairs:
+            inverse = made_by(denominator, ReciprocalOp) if isinstance(op, MulOp) else None
+            if isinstance(op, MulOp) and inverse is None:
+                continue
+            total = made_by(inverse.operands[0] if inverse is not None else denominator, ReduceSumOp)
+            exponential = made_by(numerator, ExpOp)
+            axis = _reduced_axis(total)
+            if total is None or exponential is None or axis is None or total.operands[0] is not numerator:
+                continue
+            x, shift = _without_maximum(exponential.operands[0], axis)
+            group = [*shift, exponential, total, *([inverse] if inverse is not None else []), op]
+            if inner_values_stay_inside(group):
+                replace_group(rewriter, op, SoftmaxOp.of(x, axis=axis), group)
+                self.ctx.count("fused")
+            return
+
+
+@dataclass
+class _FuseLogSoftmax(RewritePattern):
+    ctx: CompileContext
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: SubOp, rewriter: PatternRewriter) -> None:
+        if has_activation(op):
+            return
+        value, subtrahend = op.operands
+        logarithm = made_by(subtrahend, LogOp)
+        total = None if logarithm is None else made_by(logarithm.operands[0], ReduceSumOp)
+        exponential = None if total is None else made_by(total.operands[0], ExpOp)
+        axis = _reduced_axis(total)
+        if logarithm is None or total is None or exponential is None or axis is None:
+            return
+        if exponential.operands[0] is not value:
+            return
+        x, shift = _without_maximum(value, axis)
+        group = [*shift, exponential, total, logarithm, op]
+        if inner_values_stay_inside(group):
+            replace_group(rewriter, op, LogSoftmaxOp.of(x, axis=axis), group)
+            self.ctx.count("fused")
+
+
+@dataclass
+class _FuseBeta(RewritePattern):
+    ctx: CompileContext
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: SoftmaxOp, rewriter: PatternRewriter) -> None:
+        source = op.operands[0]
+        scale = made_by(source, MulOp, DivOp)
+        if scale is None or single_user(source) is not op:
+            return
+        left, right = scale.operands
+        x, factor = (left, scalar(self.ctx, right))
+        if factor is None and isinstance(scale, MulOp):
+            x, factor = right, scalar(self.ctx, left)
+        if factor is None or factor <= 0 or x.type != source.type:
+            return
+        beta = number(op, "beta", 1.0) * (factor if isinstance(scale, MulOp) else 1 / factor)
+        replace_group(rewriter, op, SoftmaxOp.of(x, axis=integer(op, "axis"), beta=beta), [scale])
+        self.ctx.count("scaled")
