@@ -475,6 +475,62 @@ def resize_linear(rng: Rng) -> Case:
     )
 
 
+def predicate(kind: str) -> Callable[[Rng], Case]:
+    def case(rng: Rng) -> Case:
+        logical = kind.startswith("logical")
+        dtype = "i8" if logical else _types(rng)[0]
+        left, right, shape = _broadcast_pair(rng)
+        pair = [rng.integers(0, 2, s) if logical else rng.integers(-3, 4, s) for s in (left, right)]
+        if kind == "logical_not":
+            return _call(kind, [(pair[0], dtype)], left, "i8", {})
+        return _call(kind, [(codes_, dtype) for codes_ in pair], shape, "i8", {})
+
+    return case
+
+
+def where(rng: Rng) -> Case:
+    dtype = _types(rng)[0]
+    left, right, shape = _broadcast_pair(rng)
+    inputs = [(rng.integers(0, 2, shape), "i8"), (codes(rng, left, dtype), dtype), (codes(rng, right, dtype), dtype)]
+    return _call("where", inputs, shape, dtype, {})
+
+
+def tile(rng: Rng) -> Case:
+    dtype = _types(rng)[0]
+    shape = tuple(int(n) for n in rng.integers(1, 5, int(rng.integers(1, 5))))
+    repeats = tuple(int(n) for n in rng.integers(1, 4, len(shape)))
+    out = tuple(n * r for n, r in zip(shape, repeats, strict=True))
+    return _call("tile", [(codes(rng, shape, dtype), dtype)], out, dtype, {"repeats": repeats})
+
+
+def arg_max(rng: Rng) -> Case:
+    dtype = _types(rng)[0]
+    shape = tuple(int(n) for n in rng.integers(1, 7, int(rng.integers(1, 5))))
+    axis = int(rng.integers(0, len(shape)))
+    out = tuple(1 if i == axis else n for i, n in enumerate(shape))
+    return _call("arg_max", [(codes(rng, shape, dtype), dtype)], out, "i32", {"axis": axis})
+
+
+def log_softmax(rng: Rng) -> Case:
+    x_type, y_type = _types(rng)
+    shape = (*(int(n) for n in rng.integers(1, 4, int(rng.integers(0, 3)))), int(rng.integers(1, 70)))
+    k = int(rng.integers(1, 1 << 24)) >> (0 if x_type == "i8" else 8)
+    attributes = {"k": max(k, 1), "m": int(rng.integers(1 << 30, 1 << 31)), "s": int(rng.integers(44, 56))}
+    attributes.update(output(rng, y_type))
+    return _call("log_softmax", [(codes(rng, shape, x_type), x_type)], shape, y_type, attributes)
+
+
+def reduce_l2(rng: Rng) -> Case:
+    x_type, y_type = _types(rng)
+    x_shape, axes, shape = _reduction(rng)
+    attributes = {"axes": axes, "zx": zero_point(rng, x_type), "m": int(rng.integers(1 << 30, 1 << 31))}
+    attributes.update(s=int(rng.integers(24, 36)), **output(rng, y_type))
+    x = codes(rng, x_shape, x_type)
+    if rng.random() < 0.2:
+        x[:] = attributes["zx"]
+    return _call("reduce_l2", [(x, x_type)], shape, y_type, attributes)
+
+
 CASES: dict[str, Callable[[Rng], Case]] = {
     "conv2d": conv2d,
     "transpose_conv2d": transpose_conv2d,
@@ -505,4 +561,10 @@ CASES: dict[str, Callable[[Rng], Case]] = {
     "pad": pad,
     "resize_nearest": resize_nearest,
     "resize_linear": resize_linear,
+    **{kind: predicate(kind) for kind in ("equal", "greater", "less", "logical_and", "logical_or", "logical_not")},
+    "where": where,
+    "tile": tile,
+    "arg_max": arg_max,
+    "log_softmax": log_softmax,
+    "reduce_l2": reduce_l2,
 }

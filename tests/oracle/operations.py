@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import functions, movement, products
+from . import functions, logic, movement, products
 from .arithmetic import Attributes
 
 _KINDS: dict[str, Callable[..., np.ndarray]] = {
@@ -40,6 +40,17 @@ _KINDS: dict[str, Callable[..., np.ndarray]] = {
     "pad": movement.pad,
     "resize_nearest": movement.resize_nearest,
     "resize_linear": movement.resize_linear,
+    "equal": logic.equal,
+    "greater": logic.greater,
+    "less": logic.less,
+    "logical_and": logic.logical_and,
+    "logical_or": logic.logical_or,
+    "logical_not": logic.logical_not,
+    "where": logic.where,
+    "tile": logic.tile,
+    "arg_max": logic.arg_max,
+    "log_softmax": logic.log_softmax,
+    "reduce_l2": logic.reduce_l2,
 }
 
 

@@ -1,0 +1,172 @@
+"""Mutation run: does the oracle notice seeded changes to the kernels?
+
+    python -m benchmarks.mutation [--count 200] [--seed 0]
+
+Every compiled loop of `qbc.kernels` is mutated one place at a time (arithmetic operator, comparison, shift direction,
+integer constant), and the random calls of `tests/oracle` run against it in a forked process. A mutant is caught when
+codes differ, an error is raised, or the time runs out. Mutants that survive are printed; those that cannot change a
+result (an equivalent program) count as survivors too, so the figure is a lower bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import importlib
+import inspect
+import os
+import pkgutil
+import signal
+import textwrap
+import types
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numba.core.caching import NullCache
+from numba.core.dispatcher import Dispatcher
+
+import qbc.kernels
+from tests.oracle.calls import CASES
+from tests.oracle.compare import assert_equal_codes
+
+CALLS_PER_KIND = 25
+TIMEOUT_S = 120
+SWAPS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.FloorDiv: ast.Mult,
+    ast.RShift: ast.LShift,
+    ast.LShift: ast.RShift,
+    ast.BitAnd: ast.BitOr,
+    ast.BitXor: ast.BitOr,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change: the function, its new code, and a description."""
+
+    function: Dispatcher
+    code: types.CodeType
+    description: str
+
+
+def compiled_functions() -> Iterator[Dispatcher]:
+    """Yield the functions under `@jit` in every kernel module."""
+    for info in pkgutil.iter_modules(qbc.kernels.__path__):
+        module = importlib.import_module(f"qbc.kernels.{info.name}")
+        own = [v for v in vars(module).values() if isinstance(v, Dispatcher)]
+        yield from (function for function in own if function.py_func.__module__ == module.__name__)
+
+
+def callers(function: Dispatcher) -> list[Dispatcher]:
+    """Return `function` and the compiled functions that reach it, callees first."""
+    found = [function]
+    for known in found:
+        for other in compiled_functions():
+            names = other.py_func.__code__.co_names
+            uses = any(other.py_func.__globals__.get(name) is known for name in names)
+            if uses and other not in found:
+                found.append(other)
+    return found
+
+
+def mutants(dispatcher: Dispatcher) -> Iterator[Mutant]:
+    """Yield every single-place change of a function."""
+    function = dispatcher.py_func
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    definition = tree.body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    definition.decorator_list = []
+    places = sum(1 for _ in _places(definition))
+    for index in range(places):
+        changed = copy.deepcopy(tree)
+        node, apply, what = next(p for i, p in enumerate(_places(changed.body[0])) if i == index)
+        apply()
+        namespace = dict(function.__globals__)
+        exec(compile(ast.fix_missing_locations(changed), "<mutant>", "exec"), namespace)
+        where = f"{function.__module__}.{function.__name__} line {getattr(node, 'lineno', 0)}"
+        yield Mutant(dispatcher, namespace[function.__name__].__code__, f"{where}: {what}")
+
+
+def _places(definition: ast.AST):
+    body = definition.body if isinstance(definition, ast.FunctionDef) else []
+    for statement in body:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            continue  # docstring
+        for node in ast.walk(statement):
+            yield from _changes(node)
+
+
+def _changes(node: ast.AST):
+    if isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in SWAPS:
+        new = SWAPS[type(node.op)]
+        yield node, lambda: setattr(node, "op", new()), f"{type(node.op).__name__} -> {new.__name__}"
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in SWAPS:
+        new = SWAPS[type(node.ops[0])]
+        yield node, lambda: setattr(node, "ops", [new()]), f"{type(node.ops[0]).__name__} -> {new.__name__}"
+    elif isinstance(node, ast.Constant) and type(node.value) is int:
+        yield node, lambda: setattr(node, "value", node.value + 1), f"{node.value} -> {node.value + 1}"
+
+
+def put_in_place(mutant: Mutant) -> None:
+    """Replace the code of a loop and compile it, and everything that calls it, again."""
+    mutant.function.py_func.__code__ = mutant.code
+    for function in callers(mutant.function):
+        function._cache = NullCache()
+        function.recompile()
+
+
+def run_calls() -> None:
+    """Compare kernels and oracle on seeded calls of every kind."""
+    for kind, make in CASES.items():
+        rng = np.random.default_rng(len(kind) * 7919)
+        for _ in range(CALLS_PER_KIND):
+            assert_equal_codes(*make(rng))
+
+
+def caught(mutant: Mutant) -> bool:
+    """Run the random calls in a forked process with the mutant in place; True when something differs."""
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(TIMEOUT_S)
+        warnings.simplefilter("ignore")
+        np.seterr(all="ignore")
+        try:
+            put_in_place(mutant)
+            run_calls()
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(pid, 0)[1] != 0
+
+
+def main() -> int:
+    """Run a seeded sample of mutants and print the share that was caught."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    everything = [mutant for function in compiled_functions() for mutant in mutants(function)]
+    order = np.random.default_rng(options.seed).permutation(len(everything))[: options.count]
+    run_calls()  # compiles every loop once; forked processes inherit the machine code
+    survivors = [m for m in (everything[int(i)] for i in order) if not caught(m)]
+    for mutant in survivors:
+        print("survived:", mutant.description)
+    share = 1 - len(survivors) / len(order)
+    print(f"{len(everything)} possible mutants, {len(order)} run, {100 * share:.1f} % caught")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
