@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from qbc.algorithms.fidelity import Fidelity
     from qbc.report.accuracy import LayerAccuracy
 
+_LOOKUPS = (quant.LutOp, quant.Lut16Op, quant.MantissaLutOp)
 _SKIPPED = (quant.QuantizeOp, quant.DequantizeOp, quant.ConstantOp)
 
 
@@ -90,7 +91,7 @@ class _Comparison:
 
     def _run_integer(self, sample: dict[str, Any], expected: dict[SSAValue, Any]) -> None:
         def observer(value: SSAValue) -> Any:
-            return lambda codes: self.total[value].add(expected[self.float_of[value]], _decode(codes, value))
+            return lambda codes: self.total[value].add(self._reference(value, expected), _decode(codes, value))
 
         results = self.program.run(sample, {value: observer(value) for value in self.total})
         for name, array in results.items():
@@ -112,7 +113,18 @@ class _Comparison:
         call = kernel_call(op, self.ctx.store)
         output = np.empty(call.output.shape, call.output.numpy_dtype)
         prepare(call)(*arrays, output)
-        self.own[value].add(expected[self.float_of[value]], _decode(load_codes(output), value))
+        self.own[value].add(self._reference(value, expected), _decode(load_codes(output), value))
+
+    def _reference(self, value: SSAValue, expected: dict[SSAValue, Any]) -> Any:
+        """Return the float value; where only lookups read it, clipped to the range that codes were given there."""
+        import numpy as np
+
+        reference = expected[self.float_of[value]]
+        encoding = _encoding(value)
+        if encoding is None or not all(isinstance(use.operation, _LOOKUPS) for use in value.uses):
+            return reference
+        low, high = quant.CODE_RANGES[encoding[0]]
+        return np.clip(reference, encoding[1] * (low - encoding[2]), encoding[1] * (high - encoding[2]))
 
     def _stored_input(self, operand: SSAValue, expected: dict[SSAValue, Any]) -> Any:
         from qbc.dialects.blob import read_blob
