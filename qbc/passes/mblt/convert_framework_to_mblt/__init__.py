@@ -94,8 +94,12 @@ def _convert(op: Operation, state: FunctionState) -> str | None:
     if function is None or op.name == "framework.opaque":
         return "no mblt form"
     for value in (*op.operands, *op.results):
-        if isinstance(value.type, TensorType) and str(value.type.element_type) in UNSUPPORTED_ELEMENTS:
+        if not isinstance(value.type, TensorType):
+            continue
+        if str(value.type.element_type) in UNSUPPORTED_ELEMENTS:
             return f"element type {value.type.element_type}"
+        if 0 in value.type.get_shape() and not isinstance(value.owner, FrameworkConstantOp):
+            return "a value without elements"
     last = state.block.last_op
     try:
         node = Node(op, state)

@@ -19,6 +19,7 @@ from qbc.dialects.mblt import (
     ExpOp,
     FloorOp,
     GeluOp,
+    GreaterOp,
     HardSigmoidOp,
     HardSwishOp,
     LeakyReluOp,
@@ -38,6 +39,7 @@ from qbc.dialects.mblt import (
     SoftplusOp,
     SqrtOp,
     TanhOp,
+    WhereOp,
     element_of,
     shape_of,
 )
@@ -81,6 +83,8 @@ def dropout(node: Node) -> list[SSAValue | None]:
     """Dropout at inference -> the operand; its mask must be unused."""
     if node.is_used(1):
         node.refuse("the mask is used")
+    if node.has(2) and node.constant(2, "training_mode").any():
+        node.refuse("training mode")
     return [node.value(0), None]
 
 
@@ -154,6 +158,17 @@ def softsign(node: Node) -> SSAValue:
     value = node.value(0)
     one = node.constant_value(np.ones((1,) * len(shape_of(value)), np.float32))
     return node.emit(DivOp, value, node.emit(AddOp, node.emit(AbsOp, value), one))
+
+
+@converts("ThresholdedRelu")
+def thresholded_relu(node: Node) -> SSAValue:
+    """`x where x > alpha else 0`."""
+    import numpy as np
+
+    value = node.value(0)
+    ones = (1,) * len(shape_of(value))
+    above = node.emit(GreaterOp, value, node.constant_value(np.full(ones, node.attr("alpha"), np.float32)))
+    return node.emit(WhereOp, above, value, node.constant_value(np.zeros(ones, np.float32)))
 
 
 @converts("PRelu")

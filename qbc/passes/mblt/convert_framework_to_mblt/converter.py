@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from xdsl.dialects.builtin import TensorType, i64
@@ -153,7 +154,11 @@ class Node:
         """Emit a reshape unless the shape is already right; refuses several unknown sizes."""
         if shape_of(value) == tuple(shape):
             return value
-        if sum(size == DYNAMIC for size in shape) > 1:
+        known = [size for size in shape if size != DYNAMIC]
+        if len(known) == len(shape) - 1 and DYNAMIC not in shape_of(value):
+            missing = prod(shape_of(value)) // max(1, prod(known))
+            shape = [missing if size == DYNAMIC else size for size in shape]
+        if len(known) < len(shape) - 1:
             self.refuse(f"the shape {['?' if size == DYNAMIC else size for size in shape]} has several unknown sizes")
         element = cast("TensorType[Attribute]", value.type).element_type
         return self.emit(ReshapeOp, value, result_type=TensorType(element, list(shape)))

@@ -50,6 +50,7 @@ def conv_transpose(node: Node) -> SSAValue:
     spatial_axes = len(weight.shape) - 2
     output_padding = node.attr("output_padding") or (0,) * spatial_axes
     window = _transpose_window(node, weight.shape[2:], output_padding)
+    output_padding = _extra_output(node, window, output_padding)
     value, spatial = window_input(node)
     in_channels, out_per_group = weight.shape[:2]
     parts = weight.reshape(groups, in_channels // groups, out_per_group, *window.kernel)
@@ -83,9 +84,7 @@ def _transpose_window(node: Node, kernel: tuple[int, ...], output_padding: tuple
     wanted = asked or tuple(size * s for size, s in zip(sizes, strides, strict=True))
     full = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(sizes, strides, dilations, kernel, strict=True)]
     totals = [f + extra - out for f, extra, out in zip(full, output_padding, wanted, strict=True)]
-    if min(totals) < 0:
-        node.refuse("the asked output size is larger than the convolution gives")
-    pads = split_padding(totals, mode)
+    pads = split_padding([max(0, total) for total in totals], mode)
     if len(kernel) == 1:
         return Window((1, kernel[0]), (1, strides[0]), (1, dilations[0]), (0, pads[0]), (0, pads[1]))
     return Window(
@@ -95,6 +94,19 @@ def _transpose_window(node: Node, kernel: tuple[int, ...], output_padding: tuple
         (pads[0], pads[1]),
         (pads[2], pads[3]),
     )
+
+
+def _extra_output(node: Node, window: Window, output_padding: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the output padding; an `output_shape` beyond what the convolution reaches is padded up to it."""
+    asked = node.attr("output_shape")
+    if asked is None:
+        return output_padding
+    offset = 2 - len(asked)
+    extra = []
+    for axis, (size, wanted) in enumerate(zip(node.shape(0)[2:], asked, strict=True), start=offset):
+        reach = (size - 1) * window.strides[axis] + window.dilations[axis] * (window.kernel[axis] - 1) + 1
+        extra.append(max(wanted - reach, output_padding[axis - offset]))
+    return tuple(extra)
 
 
 def _weight(node: Node) -> npt.NDArray[Any]:

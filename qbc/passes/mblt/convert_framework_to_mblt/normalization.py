@@ -8,13 +8,18 @@ from xdsl.ir import Attribute, SSAValue
 
 from qbc.dialects.common.shapes import DYNAMIC
 from qbc.dialects.mblt import (
+    AbsOp,
     AddOp,
     BatchNormOp,
+    DivOp,
     InstanceNormOp,
     LayerNormOp,
     LogSoftmaxOp,
+    MaximumOp,
     MulOp,
+    ReduceL2Op,
     ReduceMeanOp,
+    ReduceSumOp,
     RsqrtOp,
     SoftmaxOp,
     SquareOp,
@@ -119,14 +124,17 @@ def rms_normalization(node: Node) -> SSAValue:
 
 @converts("LpNormalization")
 def lp_normalization(node: Node) -> SSAValue:
-    """LpNormalization of order 2 -> x / reduce_l2."""
-    from qbc.dialects.mblt import DivOp, ReduceL2Op
+    """LpNormalization -> x / reduce_l2(x) or x / reduce_sum(|x|); a vector of zeros stays zero."""
+    import numpy as np
 
-    if node.attr("p") != 2:
-        node.refuse(f"order {node.attr('p')}")
     value = node.value(0)
     axis = node.attr("axis") % len(shape_of(value))
-    return node.emit(DivOp, value, node.emit(ReduceL2Op, value, axes=[axis], keep_dims=True))
+    if node.attr("p") == 2:
+        norm = node.emit(ReduceL2Op, value, axes=[axis], keep_dims=True)
+    else:
+        norm = node.emit(ReduceSumOp, node.emit(AbsOp, value), axes=[axis], keep_dims=True)
+    tiny = node.constant_value(np.full((1,) * len(shape_of(value)), np.finfo(np.float32).tiny, np.float32))
+    return node.emit(DivOp, value, node.emit(MaximumOp, norm, tiny))
 
 
 @converts("Softmax")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import SSAValue
 
 from qbc.dialects.common.shapes import DYNAMIC
@@ -22,6 +22,8 @@ def resize(node: Node) -> SSAValue:
         node.refuse(f"mode {mode}")
     if node.attr("antialias"):
         node.refuse("antialias")
+    if node.result_type().element_type != f32:
+        node.refuse(f"element type {node.result_type().element_type}")
     scales, sizes = _scales(node, shape)
     if any(scale != 1.0 for scale in scales[:2]):
         node.refuse("batch or channels are resized")
@@ -52,14 +54,15 @@ def _scales(node: Node, shape: tuple[int, ...]) -> tuple[tuple[float, ...], tupl
     """Return scales and output sizes of all axes."""
     axes = [axis % len(shape) for axis in node.attr("axes") or range(len(shape))]
     result = node.result_type().get_shape()
-    if node.has(3):
+    sizes = node.array(3)
+    if node.has(3) and (sizes is None or sizes.size):
         return _from_sizes(node, shape, axes, result)
     given = node.constant(2, "the scales").reshape(-1)
     scales = [1.0] * len(shape)
     for axis, scale in zip(axes, given, strict=True):
         scales[axis] = float(scale)
-    sizes = [DYNAMIC if size == DYNAMIC else int(size * s + 1e-6) for size, s in zip(shape, scales, strict=True)]
-    merged = [known if known != DYNAMIC else size for known, size in zip(result, sizes, strict=True)]
+    computed = [DYNAMIC if size == DYNAMIC else int(size * s + 1e-6) for size, s in zip(shape, scales, strict=True)]
+    merged = [known if known != DYNAMIC else size for known, size in zip(result, computed, strict=True)]
     return tuple(scales), tuple(merged)
 
 

@@ -136,6 +136,8 @@ def expand(node: Node) -> SSAValue:
     """Expand -> reshape to equal rank, then expand."""
     result = node.result_type()
     value = node.with_rank(0, len(result.get_shape()))
+    if any(size == DYNAMIC != known for size, known in zip(result.get_shape(), shape_of(value), strict=True)):
+        node.refuse("the expanded size is unknown")
     return value if value.type == result else node.emit(ExpandOp, value, result_type=result)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from qbc.dialects.common.shapes import DYNAMIC
-from qbc.dialects.mblt import shape_of
+from qbc.dialects.mblt import element_of, shape_of
 from qbc.passes.mblt.convert_framework_to_mblt.converter import Node
 
 
@@ -35,6 +36,8 @@ def window_input(node: Node) -> tuple[SSAValue, int]:
     if spatial not in (1, 2):
         node.refuse(f"{spatial} spatial axes")
     value = node.value(0)
+    if element_of(value) != f32:
+        node.refuse(f"element type {element_of(value)}")
     if spatial == 1:
         value = node.reshape(value, (shape[0], shape[1], 1, shape[2]))
     return node.channel_last(value), spatial

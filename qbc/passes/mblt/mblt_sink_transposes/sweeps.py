@@ -115,20 +115,19 @@ class Sweeper:
         self._erase_dead()
 
     def _absorb_swap(self, op: MatmulOp) -> None:
-        """`matmul(a, transpose(b))` of the last two axes -> `transpose_b` the other way round."""
+        """`matmul(a, transpose(b))` with the last axis of b before the last -> `transpose_b` the other way round."""
         owner = op.operands[1].owner
-        if isinstance(owner, TransposeOp):
-            rank = len(owner.ints("permutation"))
-            if owner.ints("permutation") == (*range(rank - 2), rank - 1, rank - 2):
-                swapped = MatmulOp.of(
-                    op.operands[0],
-                    owner.operands[0],
-                    transpose_b=not op.value_of("transpose_b"),
-                    location=op.location,
-                )
-                self.block.insert_op_before(swapped, op)
-                self._replace(op, swapped.results[0])
-                op = swapped
+        if isinstance(owner, TransposeOp) and owner.ints("permutation")[-2] == len(owner.ints("permutation")) - 1:
+            *leading, first, second = owner.ints("permutation")
+            swapped = MatmulOp.of(
+                op.operands[0],
+                self._transposed(owner.operands[0], (*leading, second, first)),
+                transpose_b=not op.value_of("transpose_b"),
+                location=op.location,
+            )
+            self.block.insert_op_before(swapped, op)
+            self._replace(op, swapped.results[0])
+            op = swapped
         self._sink_below(op)
 
     def _sink_below(self, op: MbltOp) -> None:
