@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +40,7 @@ def load_digit_images() -> tuple[Images, Labels, Images, Labels]:
 
 def digits_model_path() -> Path:
     """Return the path of the trained network in the package data."""
-    return Path(str(resources.files("qbcompiler") / "data" / "digits.onnx"))
+    return Path(__file__).parent / "data" / "digits.onnx"
 
 
 def run_demo(directory: Path, target: str | None) -> int:

@@ -38,23 +38,18 @@ def _accuracy(report: Any) -> str:
 
 
 def _latency(result: CompileResult) -> str:
-    images = result.reports.get("images")
-    if not images or result.ctx.target is None:
+    report = result.reports.get("latency")
+    if not report:
         return ""
-    from qbc.program import decode_debug, decode_program
-    from qbc.report.performance import estimate_program
-
-    image = next(iter(images.values()))
-    estimate = estimate_program(decode_program(image.code), decode_debug(image.debug), result.ctx.target)
-    slowest = sorted(estimate.layers, key=lambda layer: -layer.seconds)[:SLOWEST_LAYERS]
+    slowest = sorted(report["layers"], key=lambda layer: -float(layer["us"]))[:SLOWEST_LAYERS]
     rows = [
-        (layer.work.name, layer.work.kind, f"{1e6 * layer.seconds:.2f}", layer.bound, f"{layer.work.macs / 1e6:.3f}")
+        (layer["name"], layer["kind"], f"{layer['us']:.2f}", layer["bound"], f"{layer['macs'] / 1e6:.3f}")
         for layer in slowest
     ]
-    shown = f", the {len(rows)} slowest" if len(rows) < len(estimate.layers) else ""
+    shown = f", the {len(rows)} slowest" if len(rows) < len(report["layers"]) else ""
     head = (
-        f"latency on {estimate.target.name}, core mode single (an estimate on an assumed machine): "
-        f"NPU {estimate.npu_ms:.4f} ms, with host transfers {estimate.end_to_end_ms:.4f} ms; "
-        f"{estimate.macs / 1e6:.2f} M MACs, {human_bytes(estimate.dram_bytes)} of external memory traffic"
+        f"latency on {report['target']}, core mode single ({report['what']}): "
+        f"NPU {report['npu_ms']:.4f} ms, with host transfers {report['end_to_end_ms']:.4f} ms; "
+        f"{report['macs'] / 1e6:.2f} M MACs, {human_bytes(report['dram_bytes'])} of external memory traffic"
     )
     return f"{head}\nlayers{shown}\n{table(('layer', 'operation', 'us', 'bound by', 'M MACs'), rows)}"

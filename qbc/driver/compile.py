@@ -19,7 +19,8 @@ from qbc.driver.context import DriverContext, find_target, make_context
 from qbc.driver.events import Event, Progress
 from qbc.driver.files import read_module, require_file, write_ir
 from qbc.driver.plan import CompileOptions, Plan, make_plan
-from qbc.driver.samples import BoundSamples
+from qbc.driver.program import IMAGES_REPORT, latency_report, write_program
+from qbc.driver.samples import BoundSamples, argument_attributes
 from qbc.errors import ArgumentError, QBCompilerError
 from qbc.pipelines.instrumentation import DumpOnChange, Instrumentation, Timing
 from qbc.pipelines.phases import PHASES
@@ -182,19 +183,26 @@ class _Run:
         from dataclasses import replace
 
         target = self.ctx.target.name if self.options.target is not None and self.ctx.target is not None else None
-        return replace(base, pipeline=self.plan.text(PARSE_PHASES), target=target, notices=self._notices(base))
+        reports = {"conversion": self.ctx.report.get("conversion", [])}
+        return replace(
+            base, pipeline=self.plan.text(PARSE_PHASES), target=target, notices=self._notices(base), reports=reports
+        )
 
     def _quantized_manifest(self, base: Manifest, phases: Sequence[str]) -> Manifest:
         from dataclasses import replace
 
         done = tuple(phase for phase in phases if phase in QUANTIZE_PHASES)
         pipeline = "\n".join(text for text in (base.pipeline, self.plan.text(done)) if text)
+        reports = dict(base.reports)
+        if "encode" in done and self.ctx.report.get(IMAGES_REPORT):
+            self.ctx.report["latency"] = reports["latency"] = latency_report(self.ctx)
         return replace(
             base,
             pipeline=pipeline,
             config=self.plan.config_dict(),
             target=self.ctx.target.name,
             notices=self._notices(base),
+            reports=reports,
         )
 
     def _notices(self, base: Manifest) -> list[str]:
@@ -208,8 +216,6 @@ class _Run:
 
             write_mblt(self.output, module, self.ctx.store, manifest)
         elif last_phase == "encode":
-            from qbc.driver.program import write_program
-
             write_program(self.output, module, self.ctx, manifest)
         else:
             write_ir(module, self.ctx, self.output)
@@ -233,8 +239,6 @@ def _first_phase(module: ModuleOp) -> str:
 
 def _argument_keys(op: Any) -> set[str]:
     from xdsl.dialects.func import FuncOp
-
-    from qbc.driver.samples import argument_attributes
 
     if not isinstance(op, FuncOp):
         return set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -27,6 +27,15 @@ def write_program(path: Path, module: ModuleOp, ctx: DriverContext, manifest: Ma
             "the pipeline left no program to write", code="PIPELINE_ERROR", hint="the encode phase needs npu-emit"
         )
     write_mxq(path, images, ctx.store, manifest, ir_text=print_ir(module))
+
+
+def latency_report(ctx: DriverContext) -> dict[str, Any]:
+    """Return the latency estimate of the first program as plain data."""
+    from qbc.program import decode_debug, decode_program
+    from qbc.report.latency import latency_table, program_latency
+
+    image = next(iter(ctx.report[IMAGES_REPORT].values()))
+    return latency_table(program_latency(decode_program(image.code), decode_debug(image.debug), ctx.target))
 
 
 def module_of_mxq(path: Path, ctx: DriverContext) -> ModuleOp:
