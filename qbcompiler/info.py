@@ -40,7 +40,8 @@ def print_target(name: str) -> int:
     for notice in ctx.notices:
         print(f"notice: {notice}")
     rows = [
-        (key, str(fact.value), STATUSES.get(fact.status, fact.status), fact.reason) for key, fact in target.facts.items()
+        (key, str(fact.value), STATUSES.get(fact.status, fact.status), fact.reason)
+        for key, fact in target.facts.items()
     ]
     print(f"{target.name} (core modes: {', '.join(target.modes)})")
     print(table(("fact", "value", "status", "reason"), rows))
