@@ -32,6 +32,12 @@ MODES = ("single", "multi", "global4", "global8")
 SPACES = ("dram", "l2")
 
 
+def _parse_argument(parser: Parser) -> Parser.Argument:
+    argument = parser.parse_argument()
+    argument.location = parser.parse_optional_location()
+    return argument
+
+
 @irdl_op_definition
 class ProgramOp(IRDLOperation):
     """One variant (input size) of a model for one target and core mode.
@@ -116,7 +122,7 @@ class ProgramOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         name = parser.parse_symbol_name()
-        arguments = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument) or []
+        arguments = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_argument(parser))
         properties: dict[str, Attribute] = {"sym_name": name}
         for keyword in ("target", "mode"):
             parser.parse_keyword(keyword)
@@ -133,7 +139,7 @@ class ProgramOp(IRDLOperation):
         if parser.parse_optional_keyword("attributes"):
             found, attributes = parse_dictionary(parser, ("code", "debug"))
             properties |= found
-        region = parser.parse_region(arguments)
+        region = parser.parse_region(arguments or [])
         if not region.blocks:
             region.add_block(Block())
         return cls.build(properties=dict(properties), attributes=dict(attributes), regions=[region])

@@ -11,13 +11,14 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ModuleOp,
     StringAttr,
-    TensorType,
+    i64,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from qbc.dialects.blob import read_blob, write_blob
+from qbc.dialects.common.access import tensor_type
 from qbc.dialects.common.graph import argument_names, result_names, source_layouts
 from qbc.dialects.common.properties import int_list
 from qbc.dialects.npu import KERNEL_OPS, ConstantOp, HostTensorAttr, KernelOp, NpuTensorType, ProgramOp, ReturnOp
@@ -210,17 +211,16 @@ def _attribute(value: Any) -> Attribute:
         return StringAttr(value)
     if isinstance(value, tuple | list):
         return int_list([int(item) for item in value])
-    return IntegerAttr.from_int_and_width(int(value), 64)
+    number: int = int(value)
+    return IntegerAttr(number, i64)
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:
-    assert isinstance(value.type, TensorType)
-    return tuple(value.type.get_shape())
+    return tensor_type(value).get_shape()
 
 
 def _element(value: SSAValue) -> Attribute:
-    assert isinstance(value.type, TensorType)
-    return value.type.element_type
+    return tensor_type(value).element_type
 
 
 def _encoding(value: SSAValue) -> tuple[str, float, int]:

@@ -113,7 +113,7 @@ def _place(buffer: BufferOp) -> tuple[int, str]:
 
 
 def _view_names(program: ProgramOp) -> dict[KernelOp, list[str]]:
-    """Return the source nodes that became views, by the command that writes their bytes (else that reads them first)."""
+    """Return the source nodes that became views, by the command that writes their bytes, else reads them first."""
     writers = {root_buffer(command.outs[0]): command for command in commands(program)}
     readers: dict[SSAValue, KernelOp] = {}
     for command in commands(program):
@@ -123,9 +123,9 @@ def _view_names(program: ProgramOp) -> dict[KernelOp, list[str]]:
     for view in program.body.block.ops:
         if not isinstance(view, ViewOp):
             continue
-        command = writers.get(root_buffer(view.buffer)) or readers.get(view.buffer)
-        if command is not None:
-            names.setdefault(command, []).extend(source_names(view))
+        owner = writers.get(root_buffer(view.buffer)) or readers.get(view.buffer)
+        if owner is not None:
+            names.setdefault(owner, []).extend(source_names(view))
     return names
 
 
