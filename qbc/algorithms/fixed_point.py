@@ -1,7 +1,7 @@
-"""Integer constants of a rescale, from exact rationals of the stored float32 scales.
+"""Codes of weights, biases and bounds from exact rationals of the stored float32 scales.
 
-Every rescale of the machine is `R(acc) = clamp(z + ((acc*m + 2^(s-1)) >> s))`. A float64 quotient of two float32
-numbers decides almost every rounding; whatever lies near a half is decided by `fractions.Fraction`.
+The multipliers of a rescale are those of `qbc.kernels.requantize`, exported here for the passes. A float64 quotient of
+two float32 numbers decides almost every rounding; whatever lies near a half is decided by `fractions.Fraction`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qbc.errors import QBCompilerError
+from qbc.kernels.requantize import (
+    LONG,
+    SHORT,
+    add_multipliers,
+    div_multiplier,
+    exponent_of,
+    half_up,
+    multiplier_of,
+    softmax_multiplier,
+)
 
 Array = npt.NDArray[Any]
 
-LONG, SHORT = 31, 15
-MAX_SHIFT = 62
 LONG_BOUND, SHORT_BOUND = 1 << 31, 1 << 47
 WEIGHT_LIMIT = 127
 
@@ -27,20 +34,9 @@ def exact(value: float) -> Fraction:
     return Fraction(float(value))
 
 
-def half_up(value: Fraction) -> int:
-    """Return floor(value + 1/2)."""
-    return (2 * value.numerator + value.denominator) // (2 * value.denominator)
-
-
 def power_of_two(exponent: int) -> Fraction:
     """Return 2^exponent."""
     return Fraction(1 << exponent) if exponent >= 0 else Fraction(1, 1 << -exponent)
-
-
-def exponent_of(ratio: Fraction) -> int:
-    """Return e with ratio = f * 2^e and f in [1/2, 1)."""
-    e = ratio.numerator.bit_length() - ratio.denominator.bit_length()
-    return e + 1 if ratio >= power_of_two(e) else e
 
 
 def normalized_multiplier(ratio: Fraction, width: int = LONG) -> tuple[int, int]:
@@ -50,47 +46,6 @@ def normalized_multiplier(ratio: Fraction, width: int = LONG) -> tuple[int, int]
     if m == 1 << width:
         return m >> 1, width - e - 1
     return m, width - e
-
-
-def multiplier_of(ratio: Fraction, width: int = LONG) -> tuple[int, int]:
-    """Return (m, s) of a positive ratio with 1 <= s <= 62.
-
-    A ratio so small that no accumulator reaches half a step gives (0, 1). A ratio of 2^(width-1) or more raises
-    QUANTIZATION_ERROR.
-    """
-    m, s = normalized_multiplier(ratio, width)
-    if s > MAX_SHIFT:
-        return 0, 1
-    if s < 1:
-        raise QBCompilerError(
-            f"the scale ratio {float(ratio):.6g} does not fit a {width}-bit multiplier",
-            code="QUANTIZATION_ERROR",
-            hint="Check the calibrated ranges: the output range is far smaller than one input step.",
-        )
-    return m, s
-
-
-def add_multipliers(ratio_a: Fraction, ratio_b: Fraction) -> tuple[int, int, int]:
-    """Return (ma, mb, s): the larger ratio (operand scale / output scale) in long form, the other on the same shift."""
-    _, s = multiplier_of(max(ratio_a, ratio_b))
-    return half_up(ratio_a * (1 << s)), half_up(ratio_b * (1 << s)), s
-
-
-def div_multiplier(ratio: Fraction) -> tuple[int, int]:
-    """Return (p, t) of a division, ratio = Sa / (Sb*Sy): t = min(31 - e, 46), p = half_up(ratio * 2^t)."""
-    t = min(31 - exponent_of(ratio), 46)
-    if t < 1:
-        raise QBCompilerError(f"the division ratio {float(ratio):.6g} is too large", code="QUANTIZATION_ERROR")
-    return half_up(ratio * (1 << t)), t
-
-
-def softmax_multiplier(scale: Fraction) -> tuple[int, int]:
-    """Return (q, g) of an output scale: g the largest of 16..0 with q = half_up(2^g / scale) < 2^31."""
-    for g in range(16, -1, -1):
-        q = half_up((1 << g) / scale)
-        if q < LONG_BOUND:
-            return q, g
-    raise QBCompilerError(f"the softmax output scale {float(scale):.6g} is too small", code="QUANTIZATION_ERROR")
 
 
 def half_up_quotients(numerators: Array, denominators: Array) -> Array:
@@ -145,3 +100,23 @@ def weight_codes(weight: Array, scales: Array) -> Array:
 
 def _per_channel(scales: Array, rank: int) -> Array:
     return scales.astype(np.float64).reshape(-1, *[1] * (rank - 1))
+
+
+__all__ = [
+    "LONG",
+    "LONG_BOUND",
+    "SHORT",
+    "SHORT_BOUND",
+    "add_multipliers",
+    "code_of",
+    "codes_of",
+    "div_multiplier",
+    "exact",
+    "half_up",
+    "half_up_quotients",
+    "multiplier_of",
+    "normalized_multiplier",
+    "softmax_multiplier",
+    "weight_codes",
+    "weight_scales",
+]
