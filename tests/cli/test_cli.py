@@ -154,7 +154,7 @@ def _program_sections(path: Path) -> dict[str, bytes]:
         (["compile", "--model", "{model}", "--output", "{nowhere}", "--use-random-calib"], "OUTPUT_WRITE_ERROR"),
         (["compile", "--model", "{model}", "--output", "{out}", "--use-random-calib", "--target-device", "aries_rb"],
          "TARGET_ERROR"),
-        (["compile", "--model", "{model}", "--output", "{out}", "--use-random-calib", "--config-preset", "clasification"],
+        (["compile", "--model", "{model}", "--output", "{out}", "--use-random-calib", "--config-preset", "detections"],
          "ARGUMENT_ERROR"),
         (["compile", "--model", "{model}", "--output", "{out}", "--use-random-calib", "--pass-pipeline", "a,,b"],
          "PIPELINE_ERROR"),
