@@ -71,6 +71,10 @@ def convolution_accumulator(weight: Array, geometry: WindowGeometry, groups: int
     A padded position counts as zero_point, so it adds nothing.
     """
     channels = geometry.input[3]
+    if groups == 1 and geometry.pointwise:
+        pixels = geometry.input[0] * geometry.input[1] * geometry.input[2]
+        linear = linear_accumulator(np.ascontiguousarray(weight[:, 0, 0]), pixels, zero_point)
+        return lambda x: linear(x.reshape(pixels, channels))
     depthwise = groups == channels == weight.shape[0]
     role = "depthwise_conv2d" if depthwise else ("conv2d" if groups == 1 else "grouped_conv2d")
     family = choose(role)

@@ -9,10 +9,12 @@ import numpy as np
 from qbc.kernels.accumulate import Accumulate, convolution_accumulator
 from qbc.kernels.checks import CallChecks
 from qbc.kernels.compile import Array
-from qbc.kernels.finish import Finish, combine_planes, read_finish, read_rescale, split_planes
+from qbc.kernels.depthwise import depthwise_codes
+from qbc.kernels.families import choose
+from qbc.kernels.finish import Finish, combine_planes, read_finish, read_rescale, read_tail, split_planes
 from qbc.kernels.registry import Kernel
 from qbc.kernels.spec import CODE_RANGES, KernelCall, TensorSpec
-from qbc.kernels.windows import read_windows
+from qbc.kernels.windows import WindowGeometry, read_windows
 
 PLANES = ("full", "hi", "lo")
 
@@ -37,6 +39,8 @@ def read_operands(checks: CallChecks, plane: str) -> tuple[TensorSpec, TensorSpe
     specs = checks.inputs(count, ("i8", "i16", "i32"))
     x_spec = specs[0]
     checks.require(x_spec.dtype != "i32", "the input is i32")
+    fused = checks.has("table") + ("add_s" in checks.call.attributes)
+    checks.require(fused <= (plane != "hi"), "at most one of a table and an addition can follow finished sums")
     checks.require(plane == "full" or x_spec.dtype == "i16", "only an i16 input has planes")
     if plane == "lo":
         checks.require(
@@ -138,7 +142,32 @@ def prepare_conv2d(call: KernelCall) -> Kernel:
     checks.require(weight.shape[3] == channels // groups, f"weight shape {weight.shape} does not fit the input")
     checks.output((geometry.input[0], *geometry.output_size, weight.shape[0]), ("i8", "i16", "i32"))
     checks.require(plane == "hi" or call.output.dtype != "i32", "the output holds no codes")
+    if (
+        groups == channels == weight.shape[0]
+        and x_spec.dtype == "i8"
+        and choose("depthwise_conv2d") == "depthwise_loop"
+    ):
+        return _fused_depthwise(checks, weight, geometry)
     return weighted_kernel(checks, weight, lambda zero: convolution_accumulator(weight, geometry, groups, zero), plane)
+
+
+def _fused_depthwise(checks: CallChecks, weight: Array, geometry: WindowGeometry) -> Kernel:
+    x_spec, residual = read_operands(checks, "full")
+    zx = input_zero_point(checks, x_spec)
+    rescale = read_rescale(checks, weight, x_spec, zx)
+    tail = read_tail(checks, rescale, residual)
+    codes_of = depthwise_codes(weight, geometry, zx + 128, rescale)
+    if tail is None:
+        return codes_of
+    channels, shape, dtype = weight.shape[0], checks.call.output.shape, rescale.numpy_dtype
+
+    def run(x: Array, *rest: Array) -> None:
+        codes = np.empty(shape, dtype)
+        codes_of(x, codes)
+        values = rest[0].reshape(-1, channels) if residual is not None else None
+        tail(codes.reshape(-1, channels), values, rest[-1].reshape(-1, channels))
+
+    return run
 
 
 KINDS: dict[str, Callable[[KernelCall], Kernel]] = {"conv2d": prepare_conv2d, "depthwise_conv2d": prepare_conv2d}

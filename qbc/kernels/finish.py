@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from qbc.kernels.activation import byte_table
 from qbc.kernels.checks import MULTIPLIER_LIMIT, SHIFT_LIMIT, CallChecks, OutputRange, prove_channels
 from qbc.kernels.compile import Array, jit
-from qbc.kernels.spec import TensorSpec
+from qbc.kernels.spec import NUMPY_DTYPES, TensorSpec
 
 INT32_BOUND = 1 << 31
 INT48_BOUND = 1 << 47
 
-Finish = Callable[[Array, Array, Array | None], None]
+Finish = Callable[[Array, Array, Any], None]  # accumulator rows, output rows, residual rows or None
+Tail = Callable[[Array, Any, Array], None]  # code rows, residual rows or None, output rows
 
 
 @jit
@@ -131,6 +133,11 @@ class Rescale:
         """z, lo, hi in storage numbers."""
         return self.range.z, self.range.lo, self.range.hi
 
+    @property
+    def numpy_dtype(self) -> str:
+        """numpy dtype of the stored codes."""
+        return NUMPY_DTYPES[self.dtype]
+
 
 def read_rescale(checks: CallChecks, weight: Array, x: TensorSpec, zx: int) -> Rescale:
     """Read bias, multiplier and shift, and prove that no sum of any channel overflows.
@@ -172,10 +179,7 @@ def _middle_dtype(checks: CallChecks) -> str:
 
 def read_finish(checks: CallChecks, rescale: Rescale, residual: TensorSpec | None) -> Finish:
     """Return the function (accumulator rows, output rows, residual rows) of a call, with what is fused into it."""
-    has_table, has_add = checks.has("table"), "add_s" in checks.call.attributes
-    checks.require(not (has_table and has_add), "cannot fuse a table and an addition at once")
-    checks.require(has_add == (residual is not None), "a residual and its add_* attributes belong together")
-    if has_table:
+    if checks.has("table"):
         return _table_finish(rescale, byte_table(checks, checks.call.output.dtype))
     if residual is not None:
         return _add_finish(rescale, read_add(checks, rescale.dtype, residual))
@@ -205,33 +209,37 @@ def read_add(checks: CallChecks, dtype: str, residual: TensorSpec) -> Array:
 
 
 def _table_finish(rescale: Rescale, table: Array) -> Finish:
-    constants = (rescale.bias, rescale.multiplier, rescale.half, rescale.shift, *rescale.scalars)
     if not rescale.wide:
+        constants = (rescale.bias, rescale.multiplier, rescale.half, rescale.shift, *rescale.scalars)
         return lambda acc, out, _: _narrow_table_rows(acc, *constants, table, out)
-
-    def wide(acc: Array, out: Array, _: Array | None) -> None:
-        codes = np.empty(acc.shape, np.uint8)
-        _wide_rows(acc, *constants, codes)
-        _table_rows(codes, table, out)
-
-    return wide
+    return _two_steps(rescale, lambda codes, _, out: _table_rows(codes, table, out))
 
 
 def _add_finish(rescale: Rescale, add: Array) -> Finish:
+    if rescale.wide:
+        return _two_steps(rescale, lambda codes, residual, out: _add_rows(codes, residual, add, out))
     constants = (rescale.bias, rescale.multiplier, rescale.half, rescale.shift, *rescale.scalars)
-    if not rescale.wide:
 
-        def narrow(acc: Array, out: Array, residual: Array | None) -> None:
-            if residual is not None:
-                _narrow_add_rows(acc, *constants, residual, add, out)
+    return lambda acc, out, residual: _narrow_add_rows(acc, *constants, residual, add, out)
 
-        return narrow
 
-    def wide(acc: Array, out: Array, residual: Array | None) -> None:
-        if residual is None:
-            return
-        codes = np.empty(acc.shape, np.uint8 if rescale.dtype == "i8" else np.int16)
+def _two_steps(rescale: Rescale, tail: Tail) -> Finish:
+    constants = (rescale.bias, rescale.multiplier, rescale.half, rescale.shift, *rescale.scalars)
+
+    def wide(acc: Array, out: Array, residual: Any) -> None:
+        codes = np.empty(acc.shape, rescale.numpy_dtype)
         _wide_rows(acc, *constants, codes)
-        _add_rows(codes, residual, add, out)
+        tail(codes, residual, out)
 
     return wide
+
+
+def read_tail(checks: CallChecks, rescale: Rescale, residual: TensorSpec | None) -> Tail | None:
+    """Return what follows the codes of the rescale, as a function (code rows, residual rows, output rows), or None."""
+    if checks.has("table"):
+        table = byte_table(checks, checks.call.output.dtype)
+        return lambda codes, _, out: _table_rows(codes, table, out)
+    if residual is None:
+        return None
+    add = read_add(checks, rescale.dtype, residual)
+    return lambda codes, values, out: _add_rows(codes, values, add, out)

@@ -33,6 +33,11 @@ class WindowGeometry:
             (self.kernel[1] - 1) * self.dilations[1] + 1,
         )
 
+    @property
+    def pointwise(self) -> bool:
+        """Whether every output pixel reads exactly its own input pixel."""
+        return self.kernel == (1, 1) == self.strides and not any(self.padding)
+
     def positions(self, axis: int) -> Array:
         """Return the source coordinate of every tap, [output extent, kernel extent]; outside 0..extent-1 is padding."""
         starts = np.arange(self.output_size[axis]) * self.strides[axis] - self.padding[axis]
