@@ -33,11 +33,15 @@ _OPTIONS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-def resolve_config(preset: Mapping[str, Any], calibration: CalibrationConfig | Mapping[str, Any] | None) -> CompileConfig:
+def resolve_config(
+    preset: Mapping[str, Any], calibration: CalibrationConfig | Mapping[str, Any] | None
+) -> CompileConfig:
     """Merge a preset's partial configuration with the explicitly set fields of a section object."""
     sections: dict[str, Any] = {}
     if calibration is not None:
-        checked = calibration if isinstance(calibration, CalibrationConfig) else _checked(CalibrationConfig, calibration)
+        checked = (
+            calibration if isinstance(calibration, CalibrationConfig) else _checked(CalibrationConfig, calibration)
+        )
         sections["calibration"] = checked.model_dump(exclude_unset=True)
     return merge_sections(preset, sections)
 
