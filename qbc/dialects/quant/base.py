@@ -26,6 +26,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from qbc.dialects.blob import BlobAttr
 from qbc.dialects.common import PlainFormOp, broadcast
+from qbc.dialects.common import int_list as ints_attr
+from qbc.dialects.common.access import integer, number, shape_of
+from qbc.dialects.common.access import integers as ints
 
 AnyTensor = TensorType[Attribute]
 
@@ -37,31 +40,6 @@ TEXT = base(StringAttr)
 BLOB = base(BlobAttr)
 
 
-def ints(op: Operation, name: str) -> tuple[int, ...]:
-    """Return an integer-list property."""
-    attribute = op.properties[name]
-    assert isinstance(attribute, DenseArrayBase)
-    return tuple(int(value) for value in attribute.get_values())
-
-
-def integer(op: Operation, name: str, default: int | None = None) -> int:
-    """Return an integer (or boolean) property, or `default` where it is absent and a default is given."""
-    attribute = op.properties.get(name)
-    if attribute is None and default is not None:
-        return default
-    assert isinstance(attribute, IntegerAttr), f"{op.name} has no integer property {name}"
-    return abs(attribute.value.data) if _is_bool(attribute) else attribute.value.data
-
-
-def number(op: Operation, name: str, default: float | None = None) -> float:
-    """Return a float property, or `default` where it is absent and a default is given."""
-    attribute = op.properties.get(name)
-    if attribute is None and default is not None:
-        return default
-    assert isinstance(attribute, FloatAttr), f"{op.name} has no float property {name}"
-    return float(attribute.value.data)
-
-
 def text(op: Operation, name: str, default: str = "") -> str:
     """Return a string property, or `default` where it is absent."""
     attribute = op.properties.get(name)
@@ -71,21 +49,6 @@ def text(op: Operation, name: str, default: str = "") -> str:
 def int_attr(value: int) -> IntegerAttr[IntegerType]:
     """Return an i64 attribute."""
     return IntegerAttr(int(value), i64)
-
-
-def ints_attr(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
-    """Return an integer-list attribute."""
-    return DenseArrayBase.from_list(i64, [int(value) for value in values])
-
-
-def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """Return the shape of a tensor value."""
-    assert isinstance(value.type, TensorType)
-    return tuple(value.type.get_shape())
-
-
-def _is_bool(attribute: Attribute) -> bool:
-    return isinstance(attribute, IntegerAttr) and attribute.type == IntegerType(1)
 
 
 class QuantOp(PlainFormOp):

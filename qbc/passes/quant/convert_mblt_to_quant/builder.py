@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from qbc.dialects import quant
 from qbc.dialects.blob import BlobAttr, read_blob, write_blob
 from qbc.dialects.quant import QType
-from qbc.dialects.quant.base import QuantOp
+from qbc.dialects.quant.base import QuantOp, shape_of
 from qbc.errors import QBCompilerError
 
 if TYPE_CHECKING:
@@ -25,11 +25,6 @@ def tensor_of(value: SSAValue) -> TensorType[Attribute]:
     """Return the tensor type of a value."""
     assert isinstance(value.type, TensorType)
     return value.type
-
-
-def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """Return the shape of a tensor value."""
-    return tuple(tensor_of(value).get_shape())
 
 
 def is_float(value: SSAValue) -> bool:
@@ -127,3 +122,6 @@ def _index_constant(store: BlobStore, owner: Operation) -> Operation:
     narrow = np.clip(data.astype(np.int64), -(2**31), 2**31 - 1).astype(np.int32)
     value = write_blob(store, narrow)
     return quant.ConstantOp.make([], TensorType(i32, narrow.shape), {"value": value}, owner.location)
+
+
+__all__ = ["PENDING", "Builder", "Handler", "constant_array", "is_float", "quant_type", "shape_of", "tensor_of"]

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from qbc.dialects.blob import read_blob, write_blob
 from qbc.dialects.quant import CODE_RANGES, QuantOp
-from qbc.dialects.quant.base import int_attr
+from qbc.dialects.quant.base import int_attr, shape_of
 from qbc.passes.base import CompileContext, pass_error
 from qbc.passes.quant.legality import activation_bounds
 
@@ -130,12 +129,9 @@ def _user(value: SSAValue) -> Operation:
     return user
 
 
-def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """Return the shape of a tensor value."""
-    assert isinstance(value.type, TensorType)
-    return tuple(value.type.get_shape())
-
-
 def kept(op: Operation, *names: str) -> Properties:
     """Return the named properties of an operation, those that are present."""
     return {name: op.properties[name] for name in names if name in op.properties}
+
+
+__all__ = ["Encoding", "Properties", "Result", "Rule", "Workspace", "kept", "shape_of"]
