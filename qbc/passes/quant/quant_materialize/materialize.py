@@ -65,12 +65,14 @@ def read_encodings(module: ModuleOp, table: ParamTable) -> dict[SSAValue, Encodi
     """Return the encoding of every quantized value; raises one error that lists the values without one."""
     encodings: dict[SSAValue, Encoding] = {}
     missing: list[str] = []
+    node: str | None = None
     for value in quantized_values(module):
         encoding = table.encoding(value)
         if encoding is None:
             owner = value.owner
             names = source_names(owner) if isinstance(owner, Operation) else ()
             missing.append(", ".join(names) or f"a result of {getattr(owner, 'name', 'a block')}")
+            node = node or (names[0] if names else None)
             continue
         encodings[value] = Encoding(*encoding)
     if missing:
@@ -78,7 +80,7 @@ def read_encodings(module: ModuleOp, table: ParamTable) -> dict[SSAValue, Encodi
         raise QBCompilerError(
             f"{len(missing)} values have no encoding yet: {listed}",
             code="QUANTIZATION_ERROR",
-            node=missing[0],
+            node=node,
             hint="Run quant-collect and quant-assign-ranges before quant-materialize.",
         )
     return encodings
