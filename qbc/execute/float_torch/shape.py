@@ -9,12 +9,13 @@ import torch
 import torch.nn.functional as functional
 from xdsl.ir import Operation
 
+from qbc.dialects.common.shapes import DYNAMIC
 from qbc.execute.float_torch.scope import Kernel, KernelFactory, Scope, integer, integers, number, shape_of, text
 
 
 def reshape(op: Operation, scope: Scope) -> Kernel:
     """Row-major reshape to the shape of the result type (one dynamic dimension at most)."""
-    shape = shape_of(op.results[0])
+    shape = [-1 if size == DYNAMIC else size for size in shape_of(op.results[0])]
     return lambda x: x.reshape(shape)
 
 
@@ -41,7 +42,7 @@ def slice_(op: Operation, scope: Scope) -> Kernel:
 
 def expand(op: Operation, scope: Scope) -> Kernel:
     """Broadcast to the shape of the result type; a dynamic dimension keeps the size of the input."""
-    shape = shape_of(op.results[0])
+    shape = [-1 if size == DYNAMIC else size for size in shape_of(op.results[0])]
     return lambda x: x.expand(shape)
 
 

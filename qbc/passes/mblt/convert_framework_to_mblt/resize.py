@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import SSAValue
 
@@ -50,6 +52,14 @@ def resize(node: Node) -> SSAValue:
     return node.reshape(node.channel_first(result), sizes if len(shape) == 4 else (*sizes[:2], sizes[3]))
 
 
+def exact_scale(scale: float) -> float:
+    """Return the simple fraction whose f32 value a scale is (4/3 for 1.3333334), so that o/scale meets whole numbers."""
+    import numpy as np
+
+    simple = Fraction(scale).limit_denominator(1024)
+    return float(simple) if np.float32(float(simple)) == np.float32(scale) else scale
+
+
 def _scales(node: Node, shape: tuple[int, ...]) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """Return scales and output sizes of all axes."""
     axes = [axis % len(shape) for axis in node.attr("axes") or range(len(shape))]
@@ -60,7 +70,7 @@ def _scales(node: Node, shape: tuple[int, ...]) -> tuple[tuple[float, ...], tupl
     given = node.constant(2, "the scales").reshape(-1)
     scales = [1.0] * len(shape)
     for axis, scale in zip(axes, given, strict=True):
-        scales[axis] = float(scale)
+        scales[axis] = exact_scale(float(scale))
     computed = [DYNAMIC if size == DYNAMIC else int(size * s + 1e-6) for size, s in zip(shape, scales, strict=True)]
     merged = [known if known != DYNAMIC else size for known, size in zip(result, computed, strict=True)]
     return tuple(scales), tuple(merged)

@@ -89,7 +89,7 @@ def _try(function: FuncOp, trial: tuple[tuple[str, bool], ...], ctx: CompileCont
             sweeper.sink()
         else:
             sweeper.hoist()
-    absorb(copy)
+        absorb(copy)
     if not always and cost(copy) >= cost(function):
         return
     block = copy.body.detach_block(0)
