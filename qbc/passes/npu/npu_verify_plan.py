@@ -110,7 +110,7 @@ class _Ownership:
             return
         if owner.input is not None:
             self.problems.append(f"V4: {name} writes to graph input {owner.input_number}")
-        if owner in self.written or owner in self.lost:
+        elif owner in self.written or owner in self.lost:
             self.problems.append(f"V4: {name} writes {_name(owner)} a second time")
         for source in sources:
             if source is not owner and _overlap(source, owner):
