@@ -226,12 +226,12 @@ def rounded_values(function: Function, positions: Array, in_scale: float, out_sc
 
 
 def _nearest_defined(defined: Array) -> Array:
-    """Return for each index the index of the nearest defined entry (the smaller of two equally near)."""
+    """Return for each index the index of the nearest defined entry; of two equally near ones the larger (1/0 saturates up)."""
     where = np.flatnonzero(defined)
     after = np.clip(np.searchsorted(where, np.arange(len(defined))), 0, len(where) - 1)
     before = np.maximum(after - 1, 0)
     index = np.arange(len(defined))
-    use_before = np.abs(index - where[before]) <= np.abs(where[after] - index)
+    use_before = np.abs(index - where[before]) < np.abs(where[after] - index)
     return np.where(use_before, where[before], where[after])
 
 
