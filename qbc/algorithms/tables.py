@@ -226,7 +226,7 @@ def rounded_values(function: Function, positions: Array, in_scale: float, out_sc
 
 
 def _nearest_defined(defined: Array) -> Array:
-    """Return for each index the index of the nearest defined entry; of two equally near ones the larger (1/0 saturates up)."""
+    """Return for each index that of the nearest defined entry; of two equally near ones the larger (1/0 is large)."""
     where = np.flatnonzero(defined)
     after = np.clip(np.searchsorted(where, np.arange(len(defined))), 0, len(where) - 1)
     before = np.maximum(after - 1, 0)
