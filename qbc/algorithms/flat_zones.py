@@ -21,6 +21,7 @@ F64 = npt.NDArray[np.float64]
 Function = Callable[[F64], F64]
 
 GRID = 4097
+TAIL = 0.001  # share of results at each end that do not count in `rounding_sqnr`
 TOLERANCE_STEPS = 0.25  # how far, in output steps, clipping may move a result
 
 
@@ -51,22 +52,33 @@ def active_range(function: Function, low: float, high: float, output_step: float
 def rounding_sqnr(function: Function, statistics: Statistics, step: float, low: float, high: float) -> float:
     """Return, in dB, the variance of `function(x)` over the squared error that rounding x to `step` causes there.
 
-    x is clipped to `low..high` first, as codes clip it; what clipping costs does not count here. Infinite where the
-    function is not defined on all values: nothing can be said then.
+    Both count the central 99.8 % of the results: a few large ones would make any step look fine. x is clipped to
+    `low..high` first, as codes clip it; what clipping costs does not count. Infinite where the function is not defined
+    on all values: nothing can be said then.
     """
     histogram = statistics.histogram
     used = np.flatnonzero(histogram.counts)
-    weights = histogram.counts[used] / histogram.counts.sum()
     centres = np.clip(histogram.centres[used], low, high)
     values = function(centres)
     if not np.isfinite(values).all():
         return math.inf
+    weights = histogram.counts[used] * _is_central(values, histogram.counts[used])
+    weights = weights / weights.sum()
     variance = float((weights * (values - (weights * values).sum()) ** 2).sum())
     moved = function(np.minimum(centres + 0.5 * step, high)) - function(np.maximum(centres - 0.5 * step, low))
     noise = float((weights * moved**2).sum()) / 12.0
     if noise == 0.0 or math.isnan(noise):
         return math.inf
     return 10.0 * math.log10(variance / noise) if variance > 0.0 else -math.inf
+
+
+def _is_central(values: F64, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return which values lie between the quantiles 0.001 and 0.999 of the distribution with these counts."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(counts[order]) / counts.sum()
+    low = values[order][np.searchsorted(below, TAIL)]
+    high = values[order][min(int(np.searchsorted(below, 1.0 - TAIL)), values.size - 1)]
+    return np.asarray((values >= low) & (values <= high))
 
 
 def _flat_prefix(values: F64, tolerance: float) -> int:

@@ -304,3 +304,54 @@ def test_tables_hold_gain_and_offset() -> None:
     expected = np.floor((0.75 * x * np.clip(x / 6 + 0.5, 0, 1) - 0.3) / 0.04 + 0.5) - 20
     assert np.abs(table - np.clip(expected, -128, 127)).max() <= 1
     assert (table == np.clip(expected, -128, 127)).mean() > 0.98
+
+
+REST = (
+    "builtin.module(quant-assign-bits,quant-collect,quant-group-scales,quant-assign-ranges{mode=0},quant-promote-16,"
+    "quant-insert-requant,quant-bias-correction,quant-canonicalize,quant-materialize,quant-verify,quant-report)"
+)
+
+
+def _run_to_report(network: Network) -> Any:
+    from qbc.pipelines.grammar import parse_pipeline
+    from qbc.pipelines.runner import run_pipeline
+
+    for index, op in enumerate(network.module.walk()):
+        op.location = _named(f"node{index}")
+    run_pipeline(network.module, parse_pipeline(REST), network.ctx)
+    return network.ctx.report["accuracy"]
+
+
+def _named(name: str) -> Any:
+    from qbc.passes.base import name_loc
+
+    return name_loc(name)
+
+
+def test_report_measures_the_integer_program() -> None:
+    network = Network()
+    report = _run_to_report(network)
+    assert [layer.operation for layer in report.layers] == ["conv2d", "lut", "add"]
+    assert report.samples == 2 and set(report.outputs) == {"y"}
+    assert all(layer.own_sqnr > 30 and layer.total_sqnr > 30 for layer in report.layers)
+    assert all(layer.worst_steps < 8 for layer in report.layers)
+
+    from qbc.execute.integer import run
+
+    y = network.pre_activation()[:2]
+    reference = 2 * y * np.clip(y / 6 + 0.5, 0, 1)
+    function = next(op for op in network.module.body.block.ops if op.name == "func.func")
+    got = np.concatenate(
+        [run(function, network.ctx.store, {"x": sample})["y"] for sample in network.samples[:2]]  # type: ignore[arg-type]
+    )
+    noise = np.square(reference - got).sum()
+    expected = 10 * np.log10(np.square(reference - reference.mean()).sum() / noise)
+    assert report.outputs["y"] == pytest.approx(expected, abs=0.01)
+
+
+def test_report_needs_the_collecting_run() -> None:
+    from qbc.passes.quant.quant_report import QuantReport
+
+    with pytest.raises(QBCompilerError) as caught:
+        QuantReport().run(Network().module, Network().ctx)
+    assert caught.value.code == "NO_CALIBRATION_DATA"
