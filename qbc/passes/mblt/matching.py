@@ -6,7 +6,7 @@ replaces them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
@@ -15,7 +15,36 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.traits import is_side_effect_free
 
 from qbc.dialects.blob import BlobAttr, dtype_name, write_blob
-from qbc.dialects.mblt import ConstantOp, MbltOp, shape_of
+from qbc.dialects.mblt import (
+    AbsOp,
+    CeilOp,
+    ClipOp,
+    ConstantOp,
+    CosOp,
+    EluOp,
+    ErfOp,
+    ExpOp,
+    FloorOp,
+    GeluOp,
+    HardSigmoidOp,
+    HardSwishOp,
+    LeakyReluOp,
+    LogOp,
+    MbltOp,
+    MishOp,
+    NegOp,
+    ReciprocalOp,
+    ReluOp,
+    RsqrtOp,
+    SigmoidOp,
+    SiluOp,
+    SinOp,
+    SoftplusOp,
+    SqrtOp,
+    SquareOp,
+    TanhOp,
+    shape_of,
+)
 from qbc.passes.base import CompileContext, array_of, erase_dead_ops, fuse_locations, source_names
 
 if TYPE_CHECKING:
@@ -24,6 +53,35 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.generic]
     Float64Array = npt.NDArray[np.float64]
+
+
+UNARY: tuple[type[MbltOp], ...] = (
+    AbsOp,
+    CeilOp,
+    ClipOp,
+    CosOp,
+    EluOp,
+    ErfOp,
+    ExpOp,
+    FloorOp,
+    GeluOp,
+    HardSigmoidOp,
+    HardSwishOp,
+    LeakyReluOp,
+    LogOp,
+    MishOp,
+    NegOp,
+    ReciprocalOp,
+    ReluOp,
+    RsqrtOp,
+    SigmoidOp,
+    SiluOp,
+    SinOp,
+    SoftplusOp,
+    SqrtOp,
+    SquareOp,
+    TanhOp,
+)  # functions of one element without weights
 
 
 # --- constants -------------------------------------------------------------------------------------------------
@@ -65,20 +123,18 @@ def channel_vector(ctx: CompileContext, value: SSAValue, channels: int) -> Float
     return np.broadcast_to(data.reshape(-1), (channels,)).astype(np.float64)
 
 
-def trailing_constant(ctx: CompileContext, value: SSAValue, shape: Sequence[int]) -> Float64Array | None:
-    """Return a constant that varies along the last axes only, broadcast to their `shape`, or None."""
+def constant_along(ctx: CompileContext, value: SSAValue, of: SSAValue, axes: Sequence[int]) -> Float64Array | None:
+    """Return a constant that varies only along `axes` of `of`, broadcast to the sizes of those axes, or None."""
     import numpy as np
 
-    data = constant_data(ctx, value)
-    if data is None or data.dtype.kind != "f" or data.ndim < len(shape):
+    data, shape = constant_data(ctx, value), shape_of(of)
+    if data is None or data.dtype.kind != "f" or data.ndim != len(shape):
         return None
-    leading = data.ndim - len(shape)
-    trailing = data.shape[leading:]
-    if any(size != 1 for size in data.shape[:leading]):
-        return None
-    if any(size not in (1, wanted) for size, wanted in zip(trailing, shape, strict=True)):
-        return None
-    return np.broadcast_to(data.reshape(trailing), tuple(shape)).astype(np.float64)
+    for axis, size in enumerate(data.shape):
+        if size != 1 and (axis not in axes or size != shape[axis]):
+            return None
+    kept = data.reshape([data.shape[axis] for axis in axes])
+    return np.broadcast_to(kept, [shape[axis] for axis in axes]).astype(np.float64)
 
 
 def split_constant(ctx: CompileContext, op: Operation) -> tuple[SSAValue, SSAValue] | None:
@@ -148,19 +204,26 @@ def inner_values_stay_inside(ops: Sequence[Operation]) -> bool:
 
 def with_properties(op: MbltOp, changes: Mapping[str, object], operands: Sequence[SSAValue] | None = None) -> MbltOp:
     """Return a copy of `op` with other operands or properties (None removes one); the result type stays."""
-    properties: dict[str, object] = {**op.properties, **changes}
-    return type(op).of(
-        *(op.operands if operands is None else operands),
-        result_type=op.results[0].type,
-        location=op.location,
-        **properties,
-    )
+    copy = rebuild(type(op), op.operands if operands is None else operands, {**op.properties, **changes}, op.results[0])
+    copy.location = op.location
+    return copy
+
+
+def rebuild(
+    cls: type[MbltOp], operands: Sequence[SSAValue | Operation], properties: Mapping[str, object], like: SSAValue
+) -> MbltOp:
+    """Return an op of `cls` with the result type of `like`."""
+    build: Callable[..., MbltOp] = cls.of  # so that property names cannot be taken for the keywords of `of`
+    return build(*operands, result_type=like.type, **properties)
 
 
 def replace_group(
     rewriter: PatternRewriter, root: Operation, new_ops: Operation | Sequence[Operation], group: Sequence[Operation]
 ) -> None:
-    """Replace `root` by `new_ops`; each of them without constants names all source nodes of `group` and root."""
+    """Replace `root` by `new_ops`, and erase what of `group` is then unused (an unused user would block other matches).
+
+    The new ops name all source nodes of the group and the root.
+    """
     listed = [new_ops] if isinstance(new_ops, Operation) else list(new_ops)
     # In program order, so that the location reads like the source model.
     ops = [op for op in dict.fromkeys([*group, root]) if not isinstance(op, ConstantOp)]
@@ -168,6 +231,9 @@ def replace_group(
     for op in listed:
         op.location = location
     rewriter.replace(root, listed)
+    for op in reversed(ops):
+        if op is not root and not any(result.uses for result in op.results):
+            rewriter.erase(op)
 
 
 def note_removed(ctx: CompileContext, op: Operation, reason: str) -> None:

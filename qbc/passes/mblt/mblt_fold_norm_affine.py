@@ -8,18 +8,18 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from qbc.dialects.common.access import integer
-from qbc.dialects.mblt import AddOp, DivOp, InstanceNormOp, LayerNormOp, MulOp, SubOp, shape_of
+from qbc.dialects.common.access import integer, integers
+from qbc.dialects.mblt import AddOp, DivOp, InstanceNormOp, LayerNormOp, MulOp, SubOp, TransposeOp, shape_of
 from qbc.passes.base import CompileContext, FunctionPass, rewrite, single_user
 from qbc.passes.mblt.matching import (
     blob,
+    constant_along,
     has_activation,
     made_by,
     read_optional,
     replace_group,
     split_constant,
     sweep,
-    trailing_constant,
     with_properties,
 )
 
@@ -27,6 +27,8 @@ from qbc.passes.mblt.matching import (
 @dataclass(frozen=True)
 class FoldNormAffinePass(FunctionPass):
     """Fold mul, div, add and sub by constants into the layer_norm or instance_norm whose only user they are.
+
+    A transpose may stand between.
 
     ```mlir
     %1 = mblt.layer_norm %0 {normalized_rank = 1, epsilon = e} : ...
@@ -57,15 +59,17 @@ class _FoldAffine(RewritePattern):
         if split is None:
             return
         source, constant = split
-        norm = made_by(source, LayerNormOp, InstanceNormOp)
-        if not isinstance(norm, LayerNormOp | InstanceNormOp) or single_user(source) is not op:
+        if single_user(source) is not op or source.type != op.results[0].type:
             return
-        constant_first = op.operands[0] is constant
-        if constant_first and isinstance(op, SubOp | DivOp):
+        transpose = made_by(source, TransposeOp)
+        inner = source if transpose is None else transpose.operands[0]
+        norm = made_by(inner, LayerNormOp, InstanceNormOp)
+        if not isinstance(norm, LayerNormOp | InstanceNormOp) or len(list(inner.uses)) != 1:
             return
-        rank = integer(norm, "normalized_rank") if isinstance(norm, LayerNormOp) else 1
-        data = trailing_constant(self.ctx, constant, shape_of(source)[-rank:])
-        if data is None or source.type != op.results[0].type or (isinstance(op, DivOp) and not data.all()):
+        if op.operands[0] is constant and isinstance(op, SubOp | DivOp):
+            return
+        data = constant_along(self.ctx, constant, source, _normalized_axes(norm, transpose))
+        if data is None or (isinstance(op, DivOp) and not data.all()):
             return
         scale, bias = (read_optional(self.ctx, norm, name) for name in ("scale", "bias"))
         if isinstance(op, AddOp | SubOp):
@@ -76,5 +80,19 @@ class _FoldAffine(RewritePattern):
             changes = {"scale": blob(self.ctx, factor if scale is None else scale * factor)}
             if bias is not None:
                 changes["bias"] = blob(self.ctx, bias * factor)
-        replace_group(rewriter, op, with_properties(norm, changes), [norm])
+        folded = with_properties(norm, changes)
+        if transpose is None:
+            replace_group(rewriter, op, folded, [norm])
+        else:
+            moved = TransposeOp.of(folded, permutation=integers(transpose, "permutation"))
+            replace_group(rewriter, op, [folded, moved], [norm, transpose])
         self.ctx.count("folded")
+
+
+def _normalized_axes(norm: Operation, transpose: Operation | None) -> list[int]:
+    """Return where the axes that a norm scales lie behind the transpose that may follow it, in the norm's order."""
+    total = len(shape_of(norm.results[0]))
+    rank = integer(norm, "normalized_rank") if isinstance(norm, LayerNormOp) else 1
+    axes = range(total - rank, total)
+    order = range(total) if transpose is None else integers(transpose, "permutation")
+    return [list(order).index(axis) for axis in axes]

@@ -10,10 +10,12 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from qbc.dialects.common.access import flag, integer, integers, number
 from qbc.dialects.mblt import (
+    ClipOp,
     DivOp,
     ExpOp,
     LogOp,
     LogSoftmaxOp,
+    MaximumOp,
     MulOp,
     ReciprocalOp,
     ReduceMaxOp,
@@ -69,10 +71,17 @@ def _without_maximum(value: SSAValue, axis: int) -> tuple[SSAValue, list[Operati
     if difference is None:
         return value, []
     x, subtrahend = difference.operands
-    maximum = made_by(subtrahend, ReduceMaxOp)
+    bound = made_by(subtrahend, MaximumOp, ClipOp)  # a bound on the maximum changes nothing either
+    maximum = next((op for op in map(_maximum, bound.operands if bound else [subtrahend]) if op is not None), None)
     if maximum is None or maximum.operands[0] is not x or _reduced_axis(maximum) != axis:
         return value, []
-    return x, [maximum, difference]
+    if shape_of(subtrahend)[axis] != 1:
+        return value, []
+    return x, [maximum, *([bound] if bound else []), difference]
+
+
+def _maximum(value: SSAValue) -> Operation | None:
+    return made_by(value, ReduceMaxOp)
 
 
 @dataclass

@@ -47,7 +47,7 @@ def finish(build, *, share: bool = False):
 # --- GELU ------------------------------------------------------------------------------------------------------
 
 
-def erf_gate(g, x, root=math.sqrt(2.0), one=1.0):
+def erf_gate(g, x, root=1.4142135, one=1.0):
     return add(g, g.op(mblt.ErfOp, div(g, x, c(g, root))), c(g, one))
 
 
@@ -319,6 +319,41 @@ def test_layer_norm_over_two_axes() -> None:
     assert check_pass(g, func, "mblt-fuse-layer-norm") == ["layer_norm"]
 
 
+def fast_norm(g, x, axis=2, other=False, count=None, clamp=None):
+    """`(x - m) * (gamma / sqrt(max(mean(x^2) - m^2, 0) + e)) + beta` with means as sums times a constant."""
+    size = mblt.shape_of(x)[axis]
+    inverse = c(g, 1 / (count or size))
+    mean = mul(g, reduced(g, mblt.ReduceSumOp, x, (axis,)), inverse)
+    squares = mul(g, reduced(g, mblt.ReduceSumOp, g.op(mblt.SquareOp, x), (axis,)), inverse)
+    subtrahend = reduced(g, mblt.ReduceMinOp, x, (axis,)) if other else mean
+    variance = sub(g, squares, g.op(mblt.SquareOp, subtrahend))
+    clamps = {
+        None: lambda v: g.op(mblt.MaximumOp, c(g, 0.0), v),
+        "clip": lambda v: g.op(mblt.ClipOp, v, min=0.0, max=math.inf),
+        "relu": lambda v: g.op(mblt.ReluOp, v),
+        "no": lambda v: v,
+    }
+    deviation = g.op(mblt.SqrtOp, add(g, clamps[clamp](variance), c(g, 1e-2)))
+    shape = [size if place == axis else 1 for place in range(3)]
+    gamma = g.constant(np.linspace(0.5, 2, size).reshape(shape))
+    factor = mul(g, g.op(mblt.ReciprocalOp, deviation), gamma)
+    return add(g, mul(g, sub(g, x, mean), factor), g.constant(np.arange(size).reshape(shape)))
+
+
+@pytest.mark.parametrize("clamp", [None, "clip", "relu", "no"])
+def test_layer_norm_with_variance_from_squares(clamp: str | None) -> None:
+    g, func = finish(lambda g, x: fast_norm(g, x, clamp=clamp))
+    assert check_pass(g, func, "mblt-fuse-layer-norm", "mblt-fold-norm-affine") == ["layer_norm"]
+
+
+def test_layer_norm_over_inner_axis() -> None:
+    g, func = finish(lambda g, x: fast_norm(g, x, axis=1))
+    names = check_pass(g, func, "mblt-fuse-layer-norm", "mblt-fold-norm-affine")
+    assert names == ["transpose", "layer_norm", "transpose"]
+    g, func = finish(lambda g, x: normalized(g, x, axes=(1,)))
+    assert check_pass(g, func, "mblt-fuse-layer-norm") == ["transpose", "layer_norm", "transpose"]
+
+
 def factored_norm(g, x, gamma=True, beta_shape=(1, 1, 8), wrong_mean=False):
     mean = reduced(g, mblt.ReduceMeanOp, x)
     centered = sub(g, x, mean)
@@ -339,7 +374,9 @@ def test_factored_layer_norm(gamma: bool) -> None:
 
 
 NOT_NORMS = {
-    "leading axis": lambda g, x: normalized(g, x, axes=(1,)),
+    "leading axes": lambda g, x: normalized(g, x, axes=(0, 1)),
+    "not the square of the mean": lambda g, x: fast_norm(g, x, other=True),
+    "sum with another factor": lambda g, x: fast_norm(g, x, count=7),
     "axes differ": lambda g, x: normalized(g, x, axes=(2,), inner_axes=(1, 2)),
     "not centered": lambda g, x: normalized(g, x, variance_of=lambda g, v: v),
     "negative epsilon": lambda g, x: normalized(g, g.op(mblt.AbsOp, x), epsilon=-1e-6),
