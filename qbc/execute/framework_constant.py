@@ -7,6 +7,7 @@ with some symbolic dimensions folds as far as it can.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -23,11 +24,14 @@ Inputs = Sequence[Array | None]
 Evaluator = Callable[[Operation, Inputs], Array]
 
 
-def evaluate(op: Operation, inputs: Inputs, store: BlobStore) -> Array | None:
+def evaluate(op: Operation, inputs: Inputs, store: BlobStore, max_elements: int) -> Array | None:
     """Return the result of a one-result operator on known inputs in numpy, or None when it is not one of the table.
 
-    Float operators in the table round each element once, as IEEE 754 says, so they equal every other evaluation.
+    Float operators in the table round each element once, as IEEE 754 says, so they equal every other evaluation. A
+    result of more than `max_elements` elements is not made: a model can ask for any size with a few bytes.
     """
+    if _growth(op, inputs) > max_elements:
+        return None
     if operator(op) == "ConstantOfShape":
         return _constant_of_shape(op, inputs, store)
     evaluator = _TABLE.get(operator(op))
@@ -44,6 +48,27 @@ def evaluate(op: Operation, inputs: Inputs, store: BlobStore) -> Array | None:
     if isinstance(kind, TensorType) and result.dtype != object and not _fits(result, kind):
         return None
     return result
+
+
+def _growth(op: Operation, inputs: Inputs) -> int:
+    """Return the number of elements of the result where it can be larger than the inputs, else 0 (exact integers)."""
+    first, second = _given(inputs, 0), _given(inputs, 1)
+    if first is None or any(array is not None and array.dtype == object for array in inputs):
+        return 0
+    name = operator(op)
+    if name == "ConstantOfShape":
+        return prod(_ints(first))
+    if name in ("Expand", "Tile") and second is not None:
+        factor = prod(max(1, size) for size in _ints(second))
+        return first.size * factor if name == "Tile" else max(first.size, factor)
+    if name == "Range" and first.dtype.kind != "f" and second is not None and inputs[2] is not None:
+        step = int(inputs[2])
+        return abs(int(second) - int(first)) // abs(step) if step else 0
+    if name in MOVEMENT or name.startswith("Reduce") or name == "Transpose":
+        return 0
+    present = [array for array in inputs if array is not None]
+    rank = max(array.ndim for array in present)  # elementwise with broadcasting
+    return prod(max((a.shape[-1 - axis] for a in present if a.ndim > axis), default=1) for axis in range(rank))
 
 
 def _fits(result: Array, kind: TensorType[Any]) -> bool:

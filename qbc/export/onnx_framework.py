@@ -110,7 +110,7 @@ def infer_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
             if output.type.HasField("tensor_type"):
                 output.type.tensor_type.ClearField("shape")
     try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+        return onnx.shape_inference.infer_shapes(model)  # data propagation has no bound on time and memory
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
         raise QBCompilerError(f"shapes do not fit: {' '.join(str(error).split())[:300]}", code="SHAPE_ERROR") from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,29 +12,28 @@ import onnx
 import onnx.inliner
 import onnx.version_converter
 
-from qbc.dialects.framework.signature import ML_DOMAIN, ML_OPSET, OPSET, signatures
+from qbc.dialects.framework.signature import ML_DOMAIN, OPSET, signatures
 from qbc.errors import QBCompilerError
 from qbc.frontends.onnx.bind import bind_shapes, clean_dimensions
 from qbc.frontends.onnx.external import ExternalFiles
 from qbc.frontends.onnx.order import sort_nodes
 from qbc.frontends.onnx.skeleton import Payloads, strip_model
 from qbc.frontends.onnx.tensors import tokenize_external
+from qbc.frontends.onnx.validate import (
+    ONNX_ERRORS,
+    all_graphs,
+    check_model,
+    check_text,
+    first_line,
+    invalid_model,
+    tensors_of_model,
+)
 from qbc.store import map_file
 
 DecodeError: type[Exception] = importlib.import_module("google.protobuf.message").DecodeError  # it has no type stubs
 
 _NEWEST_IR = 10  # the IR version of opset 25
 _PROTOBUF_LIMIT = 1 << 31
-# What the C++ parts of onnx raise on models they cannot make sense of; any of them comes out of any entry point.
-_ONNX_ERRORS = (
-    onnx.checker.ValidationError,
-    onnx.shape_inference.InferenceError,
-    onnx.version_converter.ConvertError,
-    RuntimeError,
-    ValueError,
-    TypeError,
-    IndexError,
-)
 
 
 @dataclass
@@ -47,11 +46,6 @@ class Prepared:
     metadata: dict[str, str] = field(default_factory=dict)
 
 
-def invalid_model(message: str, *, hint: str | None = None) -> QBCompilerError:
-    """Build an INVALID_MODEL error about the whole model."""
-    return QBCompilerError(message, code="INVALID_MODEL", hint=hint)
-
-
 def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> Prepared:
     """Load, check, inline, bind shapes, lift to the pinned opset and infer types; weights stay in the file.
 
@@ -59,6 +53,7 @@ def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> P
     """
     payloads = Payloads()
     model = _parse(path, payloads)
+    check_text(model)
     files = ExternalFiles(path.parent)
     for tensor in tensors_of_model(model):
         tokenize_external(tensor, payloads, files)
@@ -67,57 +62,29 @@ def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> P
     clean_dimensions(model)
     for graph in all_graphs(model.graph):
         sort_nodes(graph)
-    _check(model, payloads)
+    check_model(model, payloads)
     model = _inline(model)
     _name_nodes(model.graph)
     bound = bind_shapes(model, dict(input_shapes or {}))
+    ranks = _output_dimensions(model, keep_names=not bound)
     declared = _clear_inferred(model, keep_shapes=not bound)
     model = _lift(model, opset)
     _restore(model, declared)
-    return Prepared(infer(model), payloads, opset, metadata)
+    model = infer(model)
+    _restore_ranks(model, ranks)
+    return Prepared(model, payloads, opset, metadata)
 
 
 def infer(model: Any) -> Any:
-    """Run shape inference on a skeleton; contradictions in the model are INVALID_MODEL."""
+    """Run shape inference on a skeleton; contradictions in the model are INVALID_MODEL.
+
+    Without data propagation: onnx makes a list as long as every vector for it, so a model can ask for any time and
+    memory. `framework-fold-shapes` does that work within limits.
+    """
     try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except _ONNX_ERRORS as error:
-        raise invalid_model(f"shape inference failed: {_first_line(error)}") from error
-
-
-def tensors_of_model(model: Any) -> Iterator[Any]:
-    """Iterate over all TensorProtos of a model: initializers and attributes, in all graphs and functions."""
-    for graph in all_graphs(model.graph):
-        yield from graph.initializer
-        yield from _tensors_of_nodes(graph.node)
-    for function in model.functions:
-        yield from _tensors_of_nodes(function.node)
-        for graph in _graphs_of_nodes(function.node):
-            yield from graph.initializer
-            yield from _tensors_of_nodes(graph.node)
-
-
-def all_graphs(graph: Any) -> Iterator[Any]:
-    """Iterate over a graph and all graphs inside it, outer ones first."""
-    yield graph
-    yield from _graphs_of_nodes(graph.node)
-
-
-def _graphs_of_nodes(nodes: Any) -> Iterator[Any]:
-    for node in nodes:
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from all_graphs(attribute.g)
-            for graph in attribute.graphs:
-                yield from all_graphs(graph)
-
-
-def _tensors_of_nodes(nodes: Any) -> Iterator[Any]:
-    for node in nodes:
-        for attribute in node.attribute:
-            if attribute.HasField("t"):
-                yield attribute.t
-            yield from attribute.tensors
+        return onnx.shape_inference.infer_shapes(model)
+    except ONNX_ERRORS as error:
+        raise invalid_model(f"shape inference failed: {first_line(error)}") from error
 
 
 # --- load and check --------------------------------------------------------------------------------------------
@@ -178,26 +145,6 @@ def _normalise(model: Any) -> int:
     return int(opset)
 
 
-def _check(model: Any, payloads: Payloads) -> None:
-    """Run the checker of onnx on a copy whose tokens are empty tensors (a token has not the right size)."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    for tensor in tensors_of_model(copy):
-        if payloads.find(tensor.raw_data) is not None:
-            del tensor.dims[:]
-            tensor.dims.append(0)
-            tensor.raw_data = b""
-    try:
-        onnx.checker.check_model(copy)
-    except _ONNX_ERRORS as error:
-        raise invalid_model(f"the model is not valid: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return text if len(text) < 300 else text[:300] + " ..."
-
-
 # --- lift ------------------------------------------------------------------------------------------------------
 
 
@@ -206,8 +153,8 @@ def _inline(model: Any) -> Any:
         return model
     try:
         inlined = onnx.inliner.inline_local_functions(model)
-    except _ONNX_ERRORS as error:
-        raise invalid_model(f"local functions cannot be inlined: {_first_line(error)}") from error
+    except ONNX_ERRORS as error:
+        raise invalid_model(f"local functions cannot be inlined: {first_line(error)}") from error
     if inlined.functions:
         raise invalid_model("local functions call each other in a circle")
     return inlined
@@ -231,6 +178,27 @@ def _name_nodes(graph: Any) -> None:
 def _is_known(node: Any) -> bool:
     signature = signatures().get(node.op_type)
     return signature is not None and signature.domain == node.domain
+
+
+def _output_dimensions(model: Any, *, keep_names: bool) -> dict[str, list[str]]:
+    """Return the names of the dimensions of the graph outputs (their sizes may be stale, their number is not)."""
+    found = {}
+    for value in model.graph.output:
+        if value.type.HasField("tensor_type") and value.type.tensor_type.HasField("shape"):
+            found[value.name] = [dim.dim_param if keep_names else "" for dim in value.type.tensor_type.shape.dim]
+    return found
+
+
+def _restore_ranks(model: Any, ranks: dict[str, list[str]]) -> None:
+    """Give outputs of which inference found no shape the recorded number of dimensions."""
+    for value in model.graph.output:
+        if value.name not in ranks or value.type.tensor_type.HasField("shape"):
+            continue
+        value.type.tensor_type.shape.SetInParent()
+        for name in ranks[value.name]:
+            dim = value.type.tensor_type.shape.dim.add()
+            if name not in ("", "?"):
+                dim.dim_param = name
 
 
 def _clear_inferred(model: Any, *, keep_shapes: bool) -> dict[str, Any]:
@@ -257,10 +225,8 @@ def _lift(model: Any, opset: int) -> Any:
     sparse = list(model.graph.sparse_initializer)
     try:
         lifted = onnx.version_converter.convert_version(model, OPSET)
-    except _ONNX_ERRORS as error:
-        raise invalid_model(
-            f"the model cannot be lifted from opset {opset} to {OPSET}: {_first_line(error)}"
-        ) from error
+    except ONNX_ERRORS as error:
+        raise invalid_model(f"the model cannot be lifted from opset {opset} to {OPSET}: {first_line(error)}") from error
     if sparse and not lifted.graph.sparse_initializer:
         lifted.graph.sparse_initializer.extend(sparse)
     lifted.ir_version = _NEWEST_IR
@@ -296,11 +262,3 @@ def _restore(model: Any, declared: dict[str, Any]) -> None:
                 graph.value_info.append(declared[name])
             else:
                 target.CopyFrom(declared[name])
-
-
-def known_versions(model: Any) -> dict[str, int]:
-    """Return the opset versions of a lifted model by domain."""
-    versions = {entry.domain: entry.version for entry in model.opset_import}
-    versions[""] = OPSET
-    versions.setdefault(ML_DOMAIN, ML_OPSET)
-    return versions

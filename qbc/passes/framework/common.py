@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from qbc.dialects.framework import ConstantOp, tensor_attr
 from qbc.passes.base import CompileContext, source_names
+from qbc.passes.framework.inference import says_more
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -36,7 +37,10 @@ def replace_with_constants(ctx: CompileContext, op: Operation, arrays: list[npt.
 
 
 def replace_with_value(ctx: CompileContext, op: Operation, value: SSAValue, reason: str) -> None:
-    """Replace the only used result of `op` (the first) by an existing value and erase it."""
+    """Replace the only used result of `op` (the first) by an existing value and erase it; the more exact type stays."""
     record_removed(ctx, op, reason)
+    kind = op.results[0].type
+    if isinstance(value, OpResult) and says_more(kind, value.type):
+        value = Rewriter.replace_value_with_new_type(value, kind)
     op.results[0].replace_all_uses_with(value)
     Rewriter.erase_op(op)

@@ -14,10 +14,13 @@ from qbc.dialects.framework import constant_of, operands_by_position, operator, 
 from qbc.dialects.framework.ops import RANDOM_OPERATORS
 from qbc.passes.base import CompileContext, FunctionPass
 from qbc.passes.framework.common import NO_EVALUATION, replace_with_constants
-from qbc.passes.framework.inference import is_static
+from qbc.passes.framework.inference import is_static, update_signature
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+
+_MAX_ELEMENTS = 1 << 40  # the static result type was checked already
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class FrameworkFoldConstants(FunctionPass):
             if arrays is not None:
                 replace_with_constants(ctx, inner, arrays, "its value is a constant")
                 ctx.count("folded")
+        update_signature(op)
 
     def _is_candidate(self, op: Operation) -> bool:
         if not op.name.startswith("framework.") or op.name == "framework.opaque" or op.regions or not op.results:
@@ -84,7 +88,7 @@ def _evaluate(op: Operation, ctx: CompileContext) -> list[npt.NDArray[Any]] | No
     from qbc.execute.framework_constant import evaluate, evaluate_in_onnxruntime
 
     inputs = [None if value is None else read_constant(ctx.store, value) for value in operands_by_position(op)]
-    single = evaluate(op, inputs, ctx.store)
+    single = evaluate(op, inputs, ctx.store, _MAX_ELEMENTS)
     arrays = [single] if single is not None else evaluate_in_onnxruntime(op, ctx.store)
     if arrays is None or len(arrays) != len(op.results):
         return None

@@ -41,17 +41,16 @@ class FrameworkFoldShapes(FunctionPass):
     max_elements: int = 1024
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
-        from qbc.passes.framework.inference import all_static, infer_types
+        from qbc.passes.framework.inference import all_static, infer_types, update_signature
 
         for _ in range(MAX_ROUNDS):
             folded = _Folder(ctx, self.max_elements).run(op)
             ctx.count("folded", folded)
-            if all_static(op):
-                return
-            inferred = infer_types(op, ctx.store)
+            inferred = 0 if all_static(op) else infer_types(op, ctx.store)
             ctx.count("inferred", inferred)
             if not inferred:
-                return
+                break
+        update_signature(op)
 
 
 class _Folder:
@@ -97,7 +96,7 @@ class _Folder:
             if value is not None and array is None:
                 return None
             inputs.append(array)
-        return evaluate(op, inputs, self._ctx.store) if inputs else None
+        return evaluate(op, inputs, self._ctx.store, self._max_elements) if inputs else None
 
     def _value(self, value: SSAValue) -> npt.NDArray[Any] | None:
         if value in self._known:

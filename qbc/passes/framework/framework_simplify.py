@@ -11,6 +11,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from qbc.dialects.framework import operator, read_constant
 from qbc.passes.base import CompileContext, FunctionPass, fuse_locations
 from qbc.passes.framework.common import record_removed, replace_with_value
+from qbc.passes.framework.inference import update_signature
 from qbc.passes.framework.simplify_rules import RULES, sink_view
 
 MAX_ROUNDS = 16
@@ -41,7 +42,8 @@ class FrameworkSimplify(FunctionPass):
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         for _ in range(MAX_ROUNDS):
             if not _sweep(op, ctx):
-                return
+                break
+        update_signature(op)
 
 
 def _sweep(function: FuncOp, ctx: CompileContext) -> bool:

@@ -39,25 +39,29 @@ def infer_types(function: FuncOp, store: BlobStore) -> int:
         for found in [*graph.value_info, *graph.output]:
             value = values.get(found.name)
             kind = type_of(found.type)
-            if value is None or isinstance(value, BlockArgument) or not _says_more(kind, value.type):
+            if value is None or isinstance(value, BlockArgument) or not says_more(kind, value.type):
                 continue
             Rewriter.replace_value_with_new_type(value, kind)
             changed += 1
-    _update_signature(function)
+    update_signature(function)
     return changed
 
 
-def _says_more(new: Attribute, old: Attribute) -> bool:
+def says_more(new: Attribute, old: Attribute) -> bool:
+    """Return whether `new` is a more exact type for a value of type `old`."""
     if new == old or isinstance(new, UnknownType):
         return False
     if not isinstance(new, TensorType):
         return isinstance(old, UnknownType)
     if not isinstance(old, TensorType):
-        return True
+        return bool(new.element_type == getattr(old, "element_type", new.element_type))
+    if new.element_type != old.element_type or new.get_num_dims() != old.get_num_dims():
+        return False
     return sum(size >= 0 for size in new.get_shape()) > sum(size >= 0 for size in old.get_shape())
 
 
-def _update_signature(function: FuncOp) -> None:
+def update_signature(function: FuncOp) -> None:
+    """Make the result types of a function those of the values it returns."""
     last = function.body.block.last_op
     if last is None:
         return
