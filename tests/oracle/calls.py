@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from qbc.kernels import CODE_RANGES, KernelCall
+from tests.oracle.arithmetic import log2_nodes
 from tests.oracle.compare import spec
 
 Case = tuple[KernelCall, list[np.ndarray]]
@@ -517,7 +518,8 @@ def log_softmax(rng: Rng) -> Case:
     k = int(rng.integers(1, 1 << 24)) >> (0 if x_type == "i8" else 8)
     attributes = {"k": max(k, 1), "m": int(rng.integers(1 << 30, 1 << 31)), "s": int(rng.integers(44, 56))}
     attributes.update(output(rng, y_type))
-    return _call("log_softmax", [(codes(rng, shape, x_type), x_type)], shape, y_type, attributes)
+    constants = {"table": np.array(log2_nodes(), np.int64)}
+    return _call("log_softmax", [(codes(rng, shape, x_type), x_type)], shape, y_type, attributes, constants)
 
 
 def reduce_l2(rng: Rng) -> Case:
