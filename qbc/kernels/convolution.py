@@ -34,19 +34,22 @@ def plane_zero_points(zx: int) -> tuple[int, int]:
 
 
 def read_operands(checks: CallChecks, plane: str) -> tuple[TensorSpec, TensorSpec | None]:
-    """Return the input and the residual (the last operand, where `add_*` attributes exist) of a weighted sum."""
-    count = 1 + (plane == "lo") + ("add_s" in checks.call.attributes)
+    """Return the input and the residual (the last operand, where `add_*` attributes exist) of a weighted sum.
+
+    Plane "hi" only sums; what a call says about finishing is of no account there.
+    """
+    with_residual = plane != "hi" and "add_s" in checks.call.attributes
+    checks.require(not (with_residual and checks.has("table")), "cannot fuse a table and an addition at once")
+    count = 1 + (plane == "lo") + with_residual
     specs = checks.inputs(count, ("i8", "i16", "i32"))
     x_spec = specs[0]
     checks.require(x_spec.dtype != "i32", "the input is i32")
-    fused = checks.has("table") + ("add_s" in checks.call.attributes)
-    checks.require(fused <= (plane != "hi"), "at most one of a table and an addition can follow finished sums")
     checks.require(plane == "full" or x_spec.dtype == "i16", "only an i16 input has planes")
     if plane == "lo":
         checks.require(
             specs[1] == TensorSpec(checks.call.output.shape, "i32"), "the partial sums do not fit the output"
         )
-    if "add_s" not in checks.call.attributes:
+    if not with_residual:
         return x_spec, None
     checks.require(specs[-1].dtype != "i32", "the residual is i32")
     return x_spec, specs[-1]
