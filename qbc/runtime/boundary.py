@@ -106,14 +106,14 @@ def _indices(tensor: HostTensor, array: Array) -> Array:
     return np.ascontiguousarray(array, dtype=np.int32)
 
 
-def to_host(tensor: HostTensor, stored: Array, forms: list[InputForm]) -> Array:
+def to_host(tensor: HostTensor, stored: Array, forms: list[InputForm], *, as_float: bool = False) -> Array:
     """Return one output in the layout, batch form and dtype that the inputs had.
 
     The source layout is used when every input that has two layouts was given in the source layout; codes are returned
     when every quantized input was given as codes.
     """
     codes = load_codes(stored)
-    all_codes = bool(forms) and all(form.codes for form in forms)
+    all_codes = bool(forms) and not as_float and all(form.codes for form in forms)
     is_raw = tensor.dtype == "i32" or all_codes
     array = codes.copy() if is_raw else dequantize(codes, tensor.scale, tensor.zero_point)
     layouts = {form.layout for form in forms if form.layout is not None}

@@ -59,17 +59,19 @@ class Simulator:
         inputs: Mapping[str, Array],
         *,
         layout: str | None = None,
+        as_float: bool = False,
         observe: Observer | None = None,
     ) -> dict[str, Array]:
         """Run once: input name -> array (either layout, batch axis of 1 optional), result: output name -> array.
 
-        Layout, batch form and dtype of the outputs follow the inputs. `observe` is called after each record with its
+        Layout, batch form and dtype of the outputs follow the inputs (`as_float`: floats also for codes). `layout`
+        allows only one layout, "channel-last" or "source". `observe` is called after each record with its
         number, the command and the stored output (read-only, valid during the call).
         """
         stored, forms = self.quantize_inputs(inputs, layout)
         self.run_stored(stored, observe=observe)
         return {
-            tensor.name: to_host(tensor, view, forms)
+            tensor.name: to_host(tensor, view, forms, as_float=as_float)
             for tensor, view in zip(self.program.outputs, self._outputs, strict=True)
         }
 

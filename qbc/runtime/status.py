@@ -12,7 +12,6 @@ class Status(IntEnum):
 
     OK = 0
     MODEL_FAILED_TO_LOAD_MXQ = 3
-    MODEL_NOT_LAUNCHED = 11
     MODEL_MXQ_AND_MODEL_CONFIG_NOT_MATCH = 16
     MODEL_BROKEN_MXQ = 20
     MODEL_SHAPE_MISMATCHED = 21
@@ -22,7 +21,6 @@ class Status(IntEnum):
 
 _NAMES = {
     Status.MODEL_FAILED_TO_LOAD_MXQ: "Model_FailedToLoadMXQ",
-    Status.MODEL_NOT_LAUNCHED: "Model_NotLaunched",
     Status.MODEL_MXQ_AND_MODEL_CONFIG_NOT_MATCH: "Model_MXQAndModelConfigNotMatch",
     Status.MODEL_BROKEN_MXQ: "Model_BrokenMXQ",
     Status.MODEL_SHAPE_MISMATCHED: "Model_ShapeMismatched",

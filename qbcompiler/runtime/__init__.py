@@ -1,0 +1,36 @@
+"""Run compiled models: the documented runtime API on the bit-exact simulator.
+
+```python
+from qbcompiler.runtime import Accelerator, Model, ModelConfig
+
+config = ModelConfig()
+config.set_single_core_mode(1)
+model = Model("model.mxq", config)
+model.launch(Accelerator(0))
+(logits,) = model.infer(image)  # HWC or CHW, float32, or int8 codes
+model.dispose()
+```
+
+Nothing here talks to hardware: results are those of the integer arithmetic, times are not those of a device.
+"""
+
+from __future__ import annotations
+
+from qbcompiler.runtime.devices import Accelerator, CoreMode
+from qbcompiler.runtime.files import LogLevel, get_available_devices, get_model_summary, set_log_level
+from qbcompiler.runtime.model import Model, Scale, UnavailableError, load
+from qbcompiler.runtime.model_config import ModelConfig
+
+__all__ = [
+    "Accelerator",
+    "CoreMode",
+    "LogLevel",
+    "Model",
+    "ModelConfig",
+    "Scale",
+    "UnavailableError",
+    "get_available_devices",
+    "get_model_summary",
+    "load",
+    "set_log_level",
+]

@@ -1,0 +1,85 @@
+"""Compiled files: opening, layouts, summaries, devices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qbc.errors import QBCompilerError
+
+if TYPE_CHECKING:
+    from qbc.program import HostTensor, Program
+    from qbc.runtime import LoadedModel
+
+
+class LogLevel(Enum):
+    """How much the runtime reports."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARN = "warn"
+    ERROR = "error"
+    FATAL = "fatal"
+    OFF = "off"
+
+
+def get_model_summary(mxq_path: str | Path) -> str:
+    """Return the programs of a file as text: target, mode, variant, inputs, outputs, commands."""
+    lines = [f"{Path(mxq_path).name}"]
+    for (mode, variant), program in open_file(Path(mxq_path)).package.programs.items():
+        lines.append(f"  {program.target}, core mode {mode}, variant {variant}: {len(program.commands)} commands")
+        for what, tensors in (("input", program.inputs), ("output", program.outputs)):
+            for tensor in tensors:
+                encoding = f"{tensor.operand.dtype}, scale {tensor.scale:.9g}, zero point {tensor.zero_point}"
+                lines.append(f"    {what} {tensor.name!r} {list(user_shape(tensor))} {encoding}")
+    return "\n".join(lines)
+
+
+def get_available_devices() -> list[str]:
+    """Return the names of the devices that can be simulated."""
+    from qbc.targets import target_names
+
+    return list(target_names())
+
+
+def set_log_level(level: LogLevel | str) -> None:
+    """Set how much the runtime reports; unknown levels are an error."""
+    import logging
+
+    name = level.value if isinstance(level, LogLevel) else str(level).lower()
+    if name not in {known.value for known in LogLevel}:
+        raise QBCompilerError(f"unknown log level {level!r}", code="ARGUMENT_ERROR")
+    numbers = {"warn": logging.WARNING, "fatal": logging.CRITICAL, "off": logging.CRITICAL + 1}
+    logging.getLogger("qbcompiler.runtime").setLevel(numbers.get(name) or name.upper())
+
+
+def open_file(path: Path) -> LoadedModel:
+    """Open a file with the documented status of what fails."""
+    from qbc.runtime import RuntimeStatusError, Status, open_model
+
+    try:
+        return open_model(path)
+    except QBCompilerError as error:
+        broken = error.code in ("INVALID_SNAPSHOT", "UNSUPPORTED_VERSION")
+        status = Status.MODEL_BROKEN_MXQ if broken else Status.MODEL_FAILED_TO_LOAD_MXQ
+        raise RuntimeStatusError(status, error.message, code=error.code, hint=error.hint) from None
+
+
+def with_layouts(program: Program) -> Program:
+    """Let images of a channel-last model be given as CHW too: rank 4 values get the layout pair HWC / CHW."""
+    if any(tensor.source_layout for tensor in program.inputs):
+        return program
+    inputs = tuple(_with_layout(tensor) for tensor in program.inputs)
+    return replace(program, inputs=inputs, outputs=tuple(_with_layout(tensor) for tensor in program.outputs))
+
+
+def _with_layout(tensor: HostTensor) -> HostTensor:
+    return replace(tensor, source_layout="nchw") if len(tensor.operand.shape) == 4 else tensor
+
+
+def user_shape(tensor: HostTensor) -> tuple[int, ...]:
+    """Return the shape of a tensor without its batch axis of 1."""
+    shape = tensor.operand.shape
+    return shape[1:] if shape[:1] == (1,) and len(shape) > 1 else shape

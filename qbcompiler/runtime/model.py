@@ -1,0 +1,263 @@
+"""A compiled model: launch, infer, and the facts about its inputs and outputs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qbc.errors import QBCompilerError
+from qbcompiler.runtime.arrays import batch_size, deliver, shape_error, split_batch
+from qbcompiler.runtime.devices import Accelerator, CoreMode, hardware_error
+from qbcompiler.runtime.files import open_file, user_shape, with_layouts
+from qbcompiler.runtime.model_config import ModelConfig
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from qbc.program import Program
+    from qbc.runtime import LoadedModel, Simulator
+
+    Array = npt.NDArray[np.generic]
+
+_UNAVAILABLE = frozenset(
+    {
+        *("infer_async", "infer_buffer", "infer_pinned_memory", "infer_npu_data", "acquire_input_buffer"),
+        *("acquire_output_buffer", "release_buffer", "reposition_inputs", "reposition_outputs", "dump_cache_memory"),
+        *("load_cache_memory", "filter_cache_tail", "move_cache_tail", "get_cache_infos", "get_model_variant_handle"),
+    }
+)
+_CODE_TYPES = {"i8": "Int8", "i16": "BInt16", "i32": "Int32"}
+
+
+class UnavailableError(QBCompilerError, AttributeError):
+    """A documented call that this version does not have; also an AttributeError, so `hasattr` works."""
+
+    default_code = "UNSUPPORTED_FEATURE"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Encoding of a graph input or output: `real = scale * (code - zero_point)`, one for the whole tensor."""
+
+    scale: float
+    zero_point: int
+    is_uniform: bool = True
+
+    @property
+    def scale_list(self) -> list[float]:
+        """Scales of the channels; one entry, because the scale is uniform."""
+        return [self.scale]
+
+    @property
+    def zero_points(self) -> list[int]:
+        """Zero points of the channels; one entry."""
+        return [self.zero_point]
+
+    @property
+    def is_asymmetric(self) -> bool:
+        """Whether the zero point differs from 0."""
+        return self.zero_point != 0
+
+
+class Model:
+    """A compiled model. Errors carry the documented number in `status` and its name in `status_name`."""
+
+    def __init__(self, path: str | Path, config: ModelConfig | None = None) -> None:
+        self._path = Path(path)
+        self._config = config or ModelConfig()
+        self._loaded: LoadedModel | None = open_file(self._path)
+        self._mode = self._choose_mode(self._loaded)
+        self._program: Program = with_layouts(self._loaded.program(self._mode))
+        self._simulator: Simulator | None = None
+        self._lock = threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _UNAVAILABLE:
+            raise UnavailableError(f"Model.{name} is not available in this version", hint="use infer")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.dispose()
+
+    # --- life ---
+
+    def launch(self, accelerator: Accelerator) -> None:
+        """Load the program onto a device; raises Model_IsNotSupportedHardware (48) when it is for another one."""
+        from qbc.runtime import Simulator
+
+        if not accelerator.runs(self._program.target):
+            raise hardware_error(
+                f"{str(self._path)!r} is for {self._program.target!r}, the device is {accelerator.device_name!r}",
+                f"compile for {accelerator.device_name}",
+            )
+        self._simulator = Simulator(self._program, self._open_model().package.store)
+
+    def dispose(self) -> None:
+        """Release memory; the model cannot be used afterwards."""
+        self._simulator = None
+        self._loaded = None
+
+    # --- inference ---
+
+    def infer(
+        self,
+        inputs: Array | Sequence[Array],
+        outputs: list[Array] | None = None,
+        cache_size: int = 0,
+        params: object = None,
+    ) -> list[Array]:
+        """Run the model on one array or a list of arrays and return the list of outputs.
+
+        Shapes are matched with HWC, then CHW; a leading batch axis may be there or not and may be larger than 1.
+        Layout, batch axis and dtype of the outputs follow the inputs: float in, float out; int8 codes in, codes out.
+        `outputs` may be an empty list, or arrays to be filled.
+        """
+        _refuse_cache(cache_size, params)
+        return deliver(self._infer(inputs, None), outputs)
+
+    def infer_hwc(self, inputs: Array | Sequence[Array], outputs: list[Array] | None = None) -> list[Array]:
+        """`infer` with channel-last inputs and outputs."""
+        from qbc.runtime.boundary import CHANNEL_LAST
+
+        return deliver(self._infer(inputs, CHANNEL_LAST), outputs)
+
+    def infer_chw(self, inputs: Array | Sequence[Array], outputs: list[Array] | None = None) -> list[Array]:
+        """`infer` with channel-first inputs and outputs."""
+        from qbc.runtime.boundary import SOURCE
+
+        return deliver(self._infer(inputs, SOURCE), outputs)
+
+    def infer_to_float(self, inputs: Array | Sequence[Array]) -> list[Array]:
+        """`infer` with float outputs whatever the inputs are."""
+        return self._infer(inputs, None, as_float=True)
+
+    def infer_speedrun(self) -> None:
+        """Run once on zeros."""
+        import numpy as np
+
+        zeros = [np.zeros(t.operand.shape, np.int32 if t.dtype == "i32" else np.float32) for t in self._program.inputs]
+        self._infer(zeros, None)
+
+    def _infer(self, inputs: Array | Sequence[Array], layout: str | None, *, as_float: bool = False) -> list[Array]:
+        import numpy as np
+
+        arrays = [np.asarray(inputs)] if hasattr(inputs, "shape") else [np.asarray(array) for array in inputs]
+        tensors = self._program.inputs
+        if len(arrays) != len(tensors):
+            raise shape_error(f"the model has {len(tensors)} inputs, {len(arrays)} were given")
+        simulator = self._running()
+        batch = batch_size(arrays, tensors)
+        with self._lock:
+            runs = [self._run_one(simulator, part, layout, as_float) for part in split_batch(arrays, batch)]
+        if batch is None:
+            return runs[0]
+        return [np.concatenate(parts) for parts in zip(*runs, strict=True)]
+
+    def _run_one(
+        self, simulator: Simulator, arrays: Sequence[Array], layout: str | None, as_float: bool
+    ) -> list[Array]:
+        named = {tensor.name: array for tensor, array in zip(self._program.inputs, arrays, strict=True)}
+        results = simulator.run(named, layout=layout, as_float=as_float)
+        return [results[tensor.name] for tensor in self._program.outputs]
+
+    # --- facts ---
+
+    def get_model_input_shape(self) -> list[tuple[int, ...]]:
+        """Return the shapes of the inputs, (H, W, C) for images."""
+        return [user_shape(tensor) for tensor in self._program.inputs]
+
+    def get_model_output_shape(self) -> list[tuple[int, ...]]:
+        """Return the shapes of the outputs, (H, W, C) for images."""
+        return [user_shape(tensor) for tensor in self._program.outputs]
+
+    def get_input_scale(self) -> list[Scale]:
+        """Return the encodings of the inputs."""
+        return [Scale(tensor.scale, tensor.zero_point) for tensor in self._program.inputs]
+
+    def get_output_scale(self) -> list[Scale]:
+        """Return the encodings of the outputs."""
+        return [Scale(tensor.scale, tensor.zero_point) for tensor in self._program.outputs]
+
+    def get_model_input_data_type(self) -> list[str]:
+        """Return the types of the codes of the inputs: Int8, BInt16 or Int32."""
+        return [_CODE_TYPES[tensor.operand.dtype] for tensor in self._program.inputs]
+
+    def get_model_output_data_type(self) -> list[str]:
+        """Return the types of the codes of the outputs: Int8, BInt16 or Int32."""
+        return [_CODE_TYPES[tensor.operand.dtype] for tensor in self._program.outputs]
+
+    def get_input_names(self) -> list[str]:
+        """Return the names of the inputs in the source model."""
+        return [tensor.name for tensor in self._program.inputs]
+
+    def get_output_names(self) -> list[str]:
+        """Return the names of the outputs in the source model."""
+        return [tensor.name for tensor in self._program.outputs]
+
+    def get_core_mode(self) -> CoreMode:
+        """Return the mode the model runs in."""
+        return CoreMode(self._mode)
+
+    def get_target_cores(self) -> list[str]:
+        """Return the cores the model runs on, as `cluster:core`."""
+        return ["0:0"]
+
+    def get_num_model_variants(self) -> int:
+        """Return the number of variants (input sizes) in the file."""
+        return self._open_model().variants
+
+    def get_identifier(self) -> str:
+        """Return the name of the model: the file name without its extension."""
+        return self._path.stem
+
+    def get_model_path(self) -> str:
+        """Return the path of the file."""
+        return str(self._path)
+
+    # --- parts ---
+
+    def _choose_mode(self, loaded: LoadedModel) -> str:
+        from qbc.runtime import RuntimeStatusError, Status
+
+        modes = {mode for mode, variant in loaded.package.programs if variant == 0}
+        wanted = self._config.core_mode.value
+        if wanted == "auto" and modes:
+            return "single" if "single" in modes else min(modes)
+        if wanted not in modes:
+            held = ", ".join(sorted(modes)) or "none"
+            raise RuntimeStatusError(
+                Status.MODEL_MXQ_AND_MODEL_CONFIG_NOT_MATCH,
+                f"the configuration asks for core mode {wanted!r}, the file holds {held}",
+                hint="choose a mode that the file was compiled for",
+            )
+        return wanted
+
+    def _open_model(self) -> LoadedModel:
+        if self._loaded is None:
+            raise QBCompilerError("the model was disposed", code="RUNTIME_ERROR", hint="create the Model again")
+        return self._loaded
+
+    def _running(self) -> Simulator:
+        self._open_model()
+        if self._simulator is None:
+            raise QBCompilerError(
+                "the model was not launched", code="RUNTIME_ERROR", hint="call model.launch(Accelerator()) first"
+            )
+        return self._simulator
+
+
+def load(path: str | Path, config: ModelConfig | None = None) -> Model:
+    """Open a compiled model; `launch` is still to be called."""
+    return Model(path, config)
+
+
+def _refuse_cache(cache_size: int, params: object) -> None:
+    if cache_size or params is not None:
+        raise QBCompilerError("this model has no key-value cache", code="UNSUPPORTED_FEATURE", hint="leave it out")

@@ -1,0 +1,196 @@
+"""The documented runtime API on a hand-made file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from qbc.errors import QBCompilerError
+from qbcompiler.runtime import (
+    Accelerator,
+    CoreMode,
+    Model,
+    ModelConfig,
+    get_available_devices,
+    get_model_summary,
+    load,
+    set_log_level,
+)
+from tests.support.npu_programs import MAX_POOL, ProgramBuilder, conv_program, conv_reference
+
+X = np.random.default_rng(0).normal(0, 20, (6, 8, 4)).astype(np.float32)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    builder, _ = conv_program(np.random.default_rng(3))
+    builder.save(tmp_path / "conv.mxq")
+    return tmp_path / "conv.mxq"
+
+
+@pytest.fixture
+def model(path: Path) -> Model:
+    model = Model(path)
+    model.launch(Accelerator(0))
+    return model
+
+
+def expected() -> np.ndarray:
+    _, constants = conv_program(np.random.default_rng(3))
+    codes = np.clip(np.rint(X / np.float32(0.5)) + 3, -128, 127).astype(np.int8)
+    return (conv_reference(codes[None], constants).astype(np.float32)[0] + 7) * np.float32(0.25)
+
+
+def test_layouts_and_batches(model: Model) -> None:
+    wanted = expected()
+    (result,) = model.infer(X)
+    assert np.array_equal(result, wanted)
+    assert np.array_equal(model.infer([X[None]])[0], wanted[None])
+    chw = X.transpose(2, 0, 1)
+    assert np.array_equal(model.infer(chw)[0], wanted.transpose(2, 0, 1))
+    assert np.array_equal(model.infer_chw(chw)[0], wanted.transpose(2, 0, 1))
+    assert np.array_equal(model.infer_hwc(X)[0], wanted)
+    batch = np.stack([X, np.zeros_like(X), X])
+    results = model.infer(batch)[0]
+    assert results.shape == (3, 3, 4, 5)
+    assert np.array_equal(results[0], wanted)
+    assert np.array_equal(results[2], wanted)
+    assert not np.array_equal(results[1], wanted)
+    with pytest.raises(QBCompilerError) as error:
+        model.infer_chw(X)
+    assert error.value.status == 21  # type: ignore[attr-defined]
+
+
+def test_codes_in_codes_out(model: Model) -> None:
+    codes = np.clip(np.rint(X / np.float32(0.5)) + 3, -128, 127).astype(np.int8)
+    (result,) = model.infer(codes)
+    assert result.dtype == np.int8
+    scale = model.get_output_scale()[0]
+    assert np.array_equal((result.astype(np.float32) - scale.zero_point) * np.float32(scale.scale), expected())
+    assert np.array_equal(model.infer_to_float(codes)[0], expected())
+
+
+def test_given_outputs_are_filled(model: Model) -> None:
+    target, empty = [np.zeros((3, 4, 5), np.float32)], []
+    returned = model.infer(X, target)
+    assert returned[0] is target[0]
+    assert np.array_equal(target[0], expected())
+    assert model.infer(X, empty) is empty
+    assert len(empty) == 1
+    with pytest.raises(QBCompilerError, match="outputs"):
+        model.infer(X, [target[0], target[0]])
+
+
+def test_facts(model: Model, path: Path) -> None:
+    assert model.get_model_input_shape() == [(6, 8, 4)]
+    assert model.get_model_output_shape() == [(3, 4, 5)]
+    scale = model.get_input_scale()[0]
+    assert (scale.scale, scale.zero_point, scale.is_uniform, scale.is_asymmetric) == (0.5, 3, True, True)
+    assert (scale.scale_list, scale.zero_points) == ([0.5], [3])
+    assert model.get_core_mode() is CoreMode.Single
+    assert model.get_num_model_variants() == 1
+    assert model.get_model_path() == str(path)
+    assert model.get_identifier() == "conv"
+    assert (model.get_input_names(), model.get_output_names()) == (["x"], ["y"])
+    assert model.get_model_input_data_type() == model.get_model_output_data_type() == ["Int8"]
+    summary = get_model_summary(path)
+    assert "aries-rb, core mode single, variant 0: 2 commands" in summary
+    assert "input 'x' [6, 8, 4] i8, scale 0.5, zero point 3" in summary
+    model.infer_speedrun()
+
+
+def test_life_cycle(path: Path) -> None:
+    with load(path) as model:
+        with pytest.raises(QBCompilerError, match="not launched"):
+            model.infer(X)
+        model.launch(Accelerator("aries-rb"))
+        model.infer(X)
+    with pytest.raises(QBCompilerError, match="disposed"):
+        model.infer(X)
+
+
+def test_channel_last_models_take_chw_too(tmp_path: Path) -> None:
+    builder = ProgramBuilder()
+    image, out = builder.value((1, 4, 4, 3)), builder.value((1, 2, 2, 3))
+    builder.input(image, 1.0, 0)
+    builder.output(out, 1.0, 0)
+    builder.command("max_pool2d", [image], out, MAX_POOL)
+    builder.save(tmp_path / "m.mxq")
+    model = Model(tmp_path / "m.mxq")
+    model.launch(Accelerator())
+    x = np.arange(48, dtype=np.float32).reshape(4, 4, 3) - 20
+    assert np.array_equal(model.infer(x.transpose(2, 0, 1))[0], x[1::2, 1::2].transpose(2, 0, 1))
+
+
+def test_config_setters_return_whether_they_took_effect() -> None:
+    config = ModelConfig()
+    assert config.get_core_mode() is CoreMode.Auto
+    assert config.set_single_core_mode(2)
+    assert not config.set_single_core_mode(9)
+    assert (config.get_core_mode(), config.num_cores) == (CoreMode.Single, 2)
+    assert config.set_multi_core_mode([0, 1])
+    assert not config.set_multi_core_mode([2])
+    assert config.set_global4_core_mode([1])
+    assert config.set_global_core_mode()
+    assert config.set_global8_core_mode()
+    assert config.set_auto_core_mode()
+    assert config.force_single_npu_bundle(-1)
+    assert not config.force_single_npu_bundle(-2)
+    assert config.set_async_pipeline_enabled(True)
+    assert config.get_async_pipeline_enabled()
+    assert not config.set_activation_slots(0)
+    assert config.set_activation_slots(3)
+    assert config.get_activation_slots() == 3
+
+
+def test_statuses(path: Path, tmp_path: Path) -> None:
+    config = ModelConfig()
+    config.set_global8_core_mode()
+    cases = [
+        (lambda: Model(path, config), 16),
+        (lambda: Model(tmp_path / "absent.mxq"), 3),
+        (lambda: Model(path).launch(Accelerator("regulus-rb")), 48),
+        (lambda: Accelerator("unknown"), 48),
+    ]
+    (tmp_path / "broken.mxq").write_bytes(path.read_bytes()[:-1])
+    cases.append((lambda: Model(tmp_path / "broken.mxq"), 20))
+    for call, status in cases:
+        with pytest.raises(QBCompilerError) as error:
+            call()
+        assert error.value.status == status  # type: ignore[attr-defined]
+
+
+def test_what_is_missing_is_refused_by_name(model: Model) -> None:
+    assert not hasattr(model, "infer_async")
+    assert not hasattr(model, "nonsense")
+    with pytest.raises(QBCompilerError) as error:
+        model.infer_async(X)
+    assert error.value.code == "UNSUPPORTED_FEATURE"
+    with pytest.raises(QBCompilerError, match="cache"):
+        model.infer(X, cache_size=3)
+    with pytest.raises(QBCompilerError, match="1 inputs"):
+        model.infer([X, X])
+
+
+def test_devices_and_log_levels() -> None:
+    assert {"aries-rb", "regulus-ra", "regulus-rb", "regulus-rb-usb"} <= set(get_available_devices())
+    assert len(Accelerator(0).get_available_cores()) == 8
+    assert Accelerator("regulus-rb", 1).get_available_cores() == ["1:0:0"]
+    set_log_level("warn")
+    with pytest.raises(QBCompilerError):
+        set_log_level("loud")
+    with pytest.raises(QBCompilerError):
+        Accelerator(-1)
+
+
+def test_import_is_light_and_running_needs_no_ir(path: Path) -> None:
+    code = (
+        "import sys; import qbcompiler.runtime as r; assert 'numpy' not in sys.modules;"
+        f"m = r.Model({str(path)!r}); m.launch(r.Accelerator()); import numpy; m.infer(numpy.zeros((6, 8, 4), 'f4'));"
+        "assert not any(name.split('.')[0] == 'xdsl' or name.startswith('qbc.dialects') for name in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
