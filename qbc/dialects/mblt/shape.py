@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import ClassVar
 
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, var_operand_def
 
@@ -37,7 +38,7 @@ class TransposeOp(MbltOp):
 
     def infer_result_type(self) -> Attribute:
         shape, permutation = shape_of(self.operands[0]), self.ints("permutation")
-        require(sorted(permutation) == list(range(len(shape))), f"{permutation} is no permutation of {len(shape)} axes")
+        require(sorted(permutation) == list(range(len(shape))), f"{list(permutation)} is no permutation of {len(shape)} axes")
         return self.with_shape([shape[axis] for axis in permutation])
 
 
@@ -139,6 +140,10 @@ class GatherOp(MbltOp):
     data = operand_def(TENSOR)
     indices = operand_def(TENSOR)
     axis = int_prop()
+
+    def check(self) -> None:
+        element = element_of(self.operands[1])
+        require(isinstance(element, IntegerType), f"expected indices of an integer type, got {element}")
 
     def infer_result_type(self) -> Attribute:
         shape = shape_of(self.operands[0])

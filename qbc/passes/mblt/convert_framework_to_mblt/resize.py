@@ -53,7 +53,7 @@ def resize(node: Node) -> SSAValue:
 
 
 def exact_scale(scale: float) -> float:
-    """Return the simple fraction whose f32 value a scale is (4/3 for 1.3333334), so that o/scale meets whole numbers."""
+    """Return the simple fraction that has this f32 value (4/3 for 1.3333334), so that o/scale meets whole numbers."""
     import numpy as np
 
     simple = Fraction(scale).limit_denominator(1024)

@@ -20,6 +20,7 @@ TRIALS = (
     (("hoist", False), ("sink", False)),
     (("sink", True), ("hoist", False), ("sink", False)),
     (("hoist", True), ("sink", False), ("hoist", False), ("sink", False)),
+    (("hoist", False),),
 )
 
 
