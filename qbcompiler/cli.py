@@ -7,6 +7,7 @@ exit status 1.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,6 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 1
+    except MemoryError:
+        return _fail(QBCompilerError("there is not enough memory", code="RESOURCE_ERROR"))
+    except Exception as error:  # the last boundary: a defect is one line too, unless its traceback is asked for
+        if os.environ.get("QBC_TRACEBACK") == "1":
+            raise
+        message = f"{type(error).__name__}: {error}"
+        return _fail(QBCompilerError(message, code="INTERNAL_ERROR", hint="set QBC_TRACEBACK=1 to see where"))
 
 
 def _fail(error: QBCompilerError) -> int:
@@ -173,6 +181,8 @@ def _add_common(command: argparse.ArgumentParser) -> None:
     add("--pass-pipeline", metavar="TEXT", help="an edited pipeline text in place of the one of the preset")
     add("--print-pipeline", action="store_true", help="print the pipeline with every option filled in, and stop")
     add("--dump-ir", type=Path, metavar="DIR", help="write one numbered file for each pass that changed something")
+    add("--crash-reproducer", type=Path, metavar="FILE", help="on a defect write IR text that qbc-opt runs again")
+    add("--report", type=Path, metavar="FILE", help="write all report tables as JSON")
     add("--verify-each", action="store_true", help="verify the IR after each pass")
     add("--timing", action="store_true", help="print the time of each pass on stderr")
     add("--quiet", action="store_true", help="no progress and no report")
@@ -251,6 +261,7 @@ def _settings(options: argparse.Namespace) -> CompileOptions:
         preset=options.config_preset,
         pipeline=options.pass_pipeline,
         dump_ir=options.dump_ir,
+        crash_reproducer=options.crash_reproducer,
         verify_each=options.verify_each,
         provenance=provenance_wanted(),
         on_event=report,

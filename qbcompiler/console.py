@@ -38,6 +38,10 @@ def print_result(result: CompileResult, options: Namespace) -> None:
     """Print what a compile command made: the tables of its reports and the file."""
     if options.timing:
         sys.stderr.write(result.timing.render())
+    if options.report is not None:
+        from qbcompiler.reports import write_reports
+
+        write_reports(result, options.report)
     if options.quiet:
         return
     for text in result_tables(result):

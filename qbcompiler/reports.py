@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbcompiler.console import human_bytes, table
@@ -10,6 +12,7 @@ if TYPE_CHECKING:
     from qbc.driver.compile import CompileResult
 
 SLOWEST_LAYERS = 12
+ACCURACY_LAYERS = 40  # a longer table shows only the worst; --report writes all layers
 
 
 def render_reports(result: CompileResult) -> list[str]:
@@ -20,6 +23,20 @@ def render_reports(result: CompileResult) -> list[str]:
         _latency(result),
     ]
     return [text for text in texts if text]
+
+
+def write_reports(result: CompileResult, path: Path) -> None:
+    """Write all reports as JSON: notices, conversion, accuracy of every layer, latency of every layer."""
+    from qbc.driver.files import write_text
+
+    accuracy = result.reports.get("accuracy")
+    tables = {
+        "notices": result.ctx.notices,
+        "conversion": result.reports.get("conversion", []),
+        "accuracy": accuracy.as_dict() if accuracy is not None else None,
+        "latency": result.reports.get("latency"),
+    }
+    write_text(path, json.dumps(tables, indent=1) + "\n")
 
 
 def _conversion(report: Any) -> str:
@@ -34,7 +51,10 @@ def _accuracy(report: Any) -> str:
         return ""
     from qbc.report.accuracy import render_accuracy
 
-    return str(render_accuracy(report))
+    if len(report.layers) <= ACCURACY_LAYERS:
+        return render_accuracy(report)
+    note = f"accuracy, the {ACCURACY_LAYERS} worst of {len(report.layers)} layers (--report FILE writes all)"
+    return f"{note}\n{render_accuracy(report, limit=ACCURACY_LAYERS)}"
 
 
 def _latency(result: CompileResult) -> str:

@@ -16,13 +16,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Dialect
 
 from qbc.driver.context import DriverContext, find_target, make_context
+from qbc.driver.dimensions import require_fixed_inputs, shapes_from_samples
 from qbc.driver.events import Event, Progress
 from qbc.driver.files import read_module, require_file, write_ir
 from qbc.driver.plan import CompileOptions, Plan, make_plan
 from qbc.driver.program import IMAGES_REPORT, latency_report, write_program
 from qbc.driver.samples import BoundSamples, argument_attributes
 from qbc.errors import ArgumentError, QBCompilerError
-from qbc.pipelines.instrumentation import DumpOnChange, Instrumentation, Timing
+from qbc.pipelines.instrumentation import CrashReproducer, DumpOnChange, Instrumentation, Timing
 from qbc.pipelines.phases import PHASES
 from qbc.pipelines.runner import run_pipeline, steps_of
 from qbc.pipelines.text import names_source
@@ -131,9 +132,23 @@ class _Run:
 
             opened = read_mblt(self.source, self.ctx, self.ctx.store)
             return opened.module, opened.manifest
-        module = read_module(self.source, self.ctx, input_shapes=self.options.input_shapes)
+        module = self._read_source()
         provenance = {"source_sha256": digest_of(self.source)} if self.options.provenance else {}
         return module, Manifest(producer="qbcompiler", versions=tool_versions(), provenance=provenance)
+
+    def _read_source(self) -> ModuleOp:
+        """Import the source; dimensions that stay symbolic may come from the first calibration sample."""
+        shapes = dict(self.options.input_shapes)
+        module = read_module(self.source, self.ctx, input_shapes=shapes)
+        quantizes = "quantize" in self.phases and self.source.suffix.lower() == ".onnx"
+        if not quantizes or self.options.calibration is None:
+            return module
+        found = shapes_from_samples(module, self.options.calibration)
+        if not found:
+            return module
+        for name, shape in found.items():
+            self.ctx.notice(f"input shape {name}={'x'.join(map(str, shape))} comes from the calibration samples")
+        return read_module(self.source, self.ctx, input_shapes={**found, **shapes})
 
     def _set_target(self, base: Manifest, phases: Sequence[str]) -> None:
         chosen = self.options.target or base.target
@@ -158,11 +173,14 @@ class _Run:
         watching: list[Instrumentation] = [self.timing, progress]
         if self.options.dump_ir is not None:
             watching.append(DumpOnChange(self.options.dump_ir, write_ir))
+        if self.options.crash_reproducer is not None:
+            watching.append(CrashReproducer(self.options.crash_reproducer, write_ir))
         manifest = base
         for phase in phases:
             self.options.on_event(Event("phase", phase, progress.done, total))
             self.timing.phase = phase
             if phase == "quantize":
+                require_fixed_inputs(module, is_snapshot=self.source.suffix.lower() == ".mblt")
                 for notice in self.plan.notices:
                     self.ctx.notice(notice)
             run_pipeline(

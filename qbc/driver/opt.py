@@ -10,6 +10,7 @@ IR goes to stdout or to the file of `-o`; the weights that it names go to the di
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -46,6 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         _report([Diagnostic("INTERRUPTED", "interrupted")])
     except BrokenPipeError:
         sys.stderr.close()
+    except MemoryError:
+        _report([Diagnostic("RESOURCE_ERROR", "there is not enough memory")])
+    except Exception as error:  # the last boundary: a defect is one diagnostic too, unless its traceback is asked for
+        if os.environ.get("QBC_TRACEBACK") == "1":
+            raise
+        _report([Diagnostic("INTERNAL_ERROR", f"{type(error).__name__}: {error} (set QBC_TRACEBACK=1 to see where)")])
     return 1
 
 

@@ -35,6 +35,7 @@ class CompileOptions:
     bias_correction: bool = True
     pipeline: str | None = None
     dump_ir: Path | None = None
+    crash_reproducer: Path | None = None
     verify_each: bool = False
     provenance: bool = True
     on_event: EventSink = ignore

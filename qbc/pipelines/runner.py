@@ -8,7 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Dialect, Operation
 from xdsl.utils.exceptions import DiagnosticException
 
@@ -145,7 +146,7 @@ def _check_needs(instance: Pass, op: Operation) -> None:
     needed = {need.split(".")[0] for need in instance.needs}
     if not needed:
         return
-    present = {Dialect.split_name(inner.name)[0] for inner in op.walk() if "." in inner.name} - _NEUTRAL_DIALECTS
+    present = {name for inner in op.walk() for name in _dialects_of(inner)} - _NEUTRAL_DIALECTS
     if present and not present & needed:
         raise QBCompilerError(
             f"pass {instance.name!r} works on {' or '.join(sorted(needed))} operations, "
@@ -153,6 +154,19 @@ def _check_needs(instance: Pass, op: Operation) -> None:
             code="PIPELINE_ERROR",
             hint="run the conversion to that dialect first",
         )
+
+
+def _dialects_of(op: Operation) -> Iterator[str]:
+    """Yield the dialect of an operation, and those of the attributes of a function's arguments.
+
+    A function whose operators all stayed in the source dialect is known by its arguments as an mblt function.
+    """
+    if "." in op.name:
+        yield Dialect.split_name(op.name)[0]
+    if isinstance(op, FuncOp) and op.arg_attrs is not None:
+        for attributes in op.arg_attrs:
+            if isinstance(attributes, DictionaryAttr):
+                yield from (Dialect.split_name(key)[0] for key in attributes.data if "." in key)
 
 
 def _verify_after(module: ModuleOp, name: str) -> None:
