@@ -28,7 +28,7 @@ LUT16_STEP = 128
 MANTISSA_NODES = 257
 I16_LOW = -32768
 _NODE_LIMIT = (1 << 31) - 1
-_DOUBT = 2.0**-40  # relative error allowed to the float64 evaluation; numpy's functions are far better
+_DOUBT = 2.0**-32  # error allowed to the float64 evaluation, relative and absolute; it is far better than that
 
 
 @dataclass(frozen=True)
@@ -303,6 +303,22 @@ def log_constants(in_scale: float) -> tuple[int, int]:
     """Return (c1, c2) = (hu(2^24 * ln 2), hu(2^24 * ln Sx))."""
     with mpmath.workprec(PRECISION_BITS):
         return _nearest(mpmath.ldexp(mpmath.log(2), 24)), _nearest(mpmath.ldexp(mpmath.log(mpmath.mpf(in_scale)), 24))
+
+
+@lru_cache(maxsize=1)
+def log2_table() -> Array:
+    """Return the 257 nodes hu(2^24 * log2(1 + j/256)) of the log-softmax."""
+    with mpmath.workprec(PRECISION_BITS):
+        nodes = [_nearest(mpmath.ldexp(mpmath.log(_mu(j)) / mpmath.log(2), 24)) for j in range(MANTISSA_NODES)]
+    table = np.array(nodes, dtype=np.int64)
+    table.setflags(write=False)
+    return table
+
+
+def log_softmax_ratio(out_scale: float) -> Fraction:
+    """Return ln 2 / (2^24 * Sy)."""
+    with mpmath.workprec(PRECISION_BITS):
+        return fraction_of(mpmath.log(2)) / (exact(out_scale) * (1 << 24))
 
 
 def softmax_step(in_scale: float, beta: float) -> int:

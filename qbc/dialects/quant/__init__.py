@@ -9,10 +9,10 @@ from qbc.dialects.quant.constant import ConstantOp
 from qbc.dialects.quant.convolution import Conv2dOp, TransposeConv2dOp, WeightedOp
 from qbc.dialects.quant.elementwise import AddOp, DivOp, MaximumOp, MinimumOp, MulOp, SubOp
 from qbc.dialects.quant.matmul import LinearOp, MatmulOp
-from qbc.dialects.quant.normalization import LayerNormOp, SoftmaxOp
+from qbc.dialects.quant.normalization import LayerNormOp, LogSoftmaxOp, SoftmaxOp
 from qbc.dialects.quant.params import ParamsOp
 from qbc.dialects.quant.pooling import AvgPool2dOp, MaxPool2dOp
-from qbc.dialects.quant.reduction import ReduceMaxOp, ReduceMeanOp, ReduceMinOp, ReduceSumOp
+from qbc.dialects.quant.reduction import ArgMaxOp, ReduceL2Op, ReduceMaxOp, ReduceMeanOp, ReduceMinOp, ReduceSumOp
 from qbc.dialects.quant.resize import ResizeLinearOp, ResizeNearestOp, ResizeOp
 from qbc.dialects.quant.shape import ConcatOp, ExpandOp, GatherOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from qbc.dialects.quant.table import ParamTable, level, quantized_values
@@ -22,8 +22,8 @@ OPERATIONS: tuple[type[QuantOp], ...] = (
     QuantizeOp, DequantizeOp, RequantizeOp, ConstantOp,
     Conv2dOp, TransposeConv2dOp, LinearOp, MatmulOp,
     AddOp, SubOp, MulOp, DivOp, MaximumOp, MinimumOp,
-    LutOp, Lut16Op, MantissaLutOp, SoftmaxOp, LayerNormOp,
-    MaxPool2dOp, AvgPool2dOp, ReduceMeanOp, ReduceSumOp, ReduceMaxOp, ReduceMinOp,
+    LutOp, Lut16Op, MantissaLutOp, SoftmaxOp, LogSoftmaxOp, LayerNormOp,
+    MaxPool2dOp, AvgPool2dOp, ReduceMeanOp, ReduceSumOp, ReduceMaxOp, ReduceMinOp, ReduceL2Op, ArgMaxOp,
     ReshapeOp, TransposeOp, ConcatOp, SliceOp, ExpandOp, PadOp, GatherOp,
     ResizeOp, ResizeNearestOp, ResizeLinearOp,
 )  # fmt: skip
@@ -36,6 +36,7 @@ __all__ = [
     "MANTISSA_FUNCTIONS",
     "OPERATIONS",
     "AddOp",
+    "ArgMaxOp",
     "AvgPool2dOp",
     "ConcatOp",
     "ConstantOp",
@@ -46,6 +47,7 @@ __all__ = [
     "GatherOp",
     "LayerNormOp",
     "LinearOp",
+    "LogSoftmaxOp",
     "Lut16Op",
     "LutOp",
     "MantissaLutOp",
@@ -61,6 +63,7 @@ __all__ = [
     "Quant",
     "QuantOp",
     "QuantizeOp",
+    "ReduceL2Op",
     "ReduceMaxOp",
     "ReduceMeanOp",
     "ReduceMinOp",

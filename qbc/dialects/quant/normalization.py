@@ -8,16 +8,11 @@ from xdsl.utils.exceptions import VerifyException
 from qbc.dialects.quant.base import BLOB, FLOAT, INT, SameShapeOp, integer, shape_of
 
 
-@irdl_op_definition
-class SoftmaxOp(SameShapeOp):
-    """`y = exp(beta*x) / sum exp(beta*x)` over the last axis. Materialized: constants `k`, `q`, `g`."""
+class LastAxisOp(SameShapeOp):
+    """Base: runs over the last axis."""
 
-    name = "quant.softmax"
     axis = opt_prop_def(INT)
-    beta = opt_prop_def(FLOAT)
     k = opt_prop_def(INT)
-    q = opt_prop_def(INT)
-    g = opt_prop_def(INT)
     z = opt_prop_def(INT)
     lo = opt_prop_def(INT)
     hi = opt_prop_def(INT)
@@ -27,6 +22,26 @@ class SoftmaxOp(SameShapeOp):
         rank = len(shape_of(self.operands[0]))
         if integer(self, "axis", rank - 1) % rank != rank - 1:
             raise VerifyException("axis is the last axis")
+
+
+@irdl_op_definition
+class SoftmaxOp(LastAxisOp):
+    """`y = exp(beta*x) / sum exp(beta*x)` over the last axis. Materialized: constants `k`, `q`, `g`."""
+
+    name = "quant.softmax"
+    beta = opt_prop_def(FLOAT)
+    q = opt_prop_def(INT)
+    g = opt_prop_def(INT)
+
+
+@irdl_op_definition
+class LogSoftmaxOp(LastAxisOp):
+    """`y = x - log(sum exp(x))` over the last axis. Materialized: `k`, the `table` of log2, and `m`, `s`."""
+
+    name = "quant.log_softmax"
+    m = opt_prop_def(INT)
+    s = opt_prop_def(INT)
+    table = opt_prop_def(BLOB)
 
 
 @irdl_op_definition

@@ -49,6 +49,30 @@ class ReduceSumOp(SumOp):
 
 
 @irdl_op_definition
+class ReduceL2Op(SumOp):
+    """`sqrt(sum x^2)` over axes: an integer root of the sum of `(x - zx)^2`."""
+
+    name = "quant.reduce_l2"
+
+
+@irdl_op_definition
+class ArgMaxOp(UnaryOp):
+    """Index (i32, without an encoding) of the largest code along `axis`; the lowest of equal ones."""
+
+    name = "quant.arg_max"
+    axis = prop_def(INT)
+    keep_dims = opt_prop_def(BOOL)
+
+    def infer_shape(self) -> tuple[int, ...] | None:
+        if "keep_dims" not in self.properties:
+            return None
+        shape = shape_of(self.operands[0])
+        axis = integer(self, "axis") % len(shape)
+        middle = (1,) if integer(self, "keep_dims") else ()
+        return (*shape[:axis], *middle, *shape[axis + 1 :])
+
+
+@irdl_op_definition
 class ReduceMaxOp(ReduceOp):
     """Largest code over axes; input and output have one encoding."""
 

@@ -189,6 +189,17 @@ def test_softmax_over_any_axis() -> None:
         assert head.step["y0"] == pytest.approx(1 / 255)
 
 
+@pytest.mark.parametrize("storage", ["i8", "i16"])
+def test_log_softmax_and_arg_max(storage: str) -> None:
+    def build(g: Graph) -> SSAValue:
+        return g.add(mblt.LogSoftmaxOp.of(g.args[0], axis=1), "log_softmax")
+
+    assert run_both(build, [normal(2, 5, 7)], storage=storage, out_storage="i8").worst() < 0.56
+    x = np.array([[0.5, 2.0, 2.0, -1.0], [-3.0, -4.0, -3.5, -9.0]])
+    outcome = run_both(lambda g: g.add(mblt.ArgMaxOp.of(g.args[0], axis=1)), [x], storage=storage)
+    assert outcome.got["y0"].tolist() == [1, 0]
+
+
 @pytest.mark.parametrize("rank", [1, 2])
 @pytest.mark.parametrize("storage", ["i8", "i16"])
 def test_layer_norm(rank: int, storage: str) -> None:
@@ -228,7 +239,7 @@ def test_avg_pool2d(include_pad: bool, ceil_mode: bool) -> None:
     assert run_both(build, [normal(1, 8, 7, 3)]).worst() < HALF
 
 
-@pytest.mark.parametrize("name", ["reduce_mean", "reduce_sum", "reduce_max", "reduce_min"])
+@pytest.mark.parametrize("name", ["reduce_mean", "reduce_sum", "reduce_max", "reduce_min", "reduce_l2"])
 @pytest.mark.parametrize("keep", [False, True])
 def test_reductions(name: str, keep: bool) -> None:
     def build(g: Graph) -> SSAValue:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, f64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, TensorType, f64, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from qbc.dialects import mblt, quant
@@ -29,6 +29,7 @@ SAME_NAME: dict[type[Operation], type[QuantOp]] = {
     mblt.ReduceSumOp: quant.ReduceSumOp,
     mblt.ReduceMaxOp: quant.ReduceMaxOp,
     mblt.ReduceMinOp: quant.ReduceMinOp,
+    mblt.ReduceL2Op: quant.ReduceL2Op,
     mblt.ReshapeOp: quant.ReshapeOp,
     mblt.TransposeOp: quant.TransposeOp,
     mblt.ConcatOp: quant.ConcatOp,
@@ -111,20 +112,27 @@ def clip_properties(low: float, high: float) -> dict[str, Attribute]:
     return {"activation": StringAttr("clip"), **bounds}
 
 
+def arg_max(builder: Builder, op: Operation) -> SSAValue:
+    """The index of the largest code: i32, without an encoding."""
+    result = TensorType(i32, shape_of(op.results[0]))
+    return builder.add(quant.ArgMaxOp.make([builder.value(op.operands[0])], result, op.properties, op.location))
+
+
 def softmax(builder: Builder, op: Operation) -> SSAValue:
-    """Softmax runs over the last axis; another axis is moved there and back."""
+    """(Log-)softmax runs over the last axis; another axis is moved there and back."""
+    kind = quant.SoftmaxOp if isinstance(op, mblt.SoftmaxOp) else quant.LogSoftmaxOp
     shape = shape_of(op.results[0])
     rank = len(shape)
     axis = cast("IntegerAttr", op.properties["axis"]).value.data % rank
     value = builder.value(op.operands[0])
-    properties = {"axis": int_attr(rank - 1), "beta": op.properties["beta"]}
+    properties = {"axis": int_attr(rank - 1), "beta": op.properties.get("beta")}
     if axis == rank - 1:
-        return builder.emit(quant.SoftmaxOp, [value], shape, op.location, properties)
+        return builder.emit(kind, [value], shape, op.location, properties)
     swap = [rank - 1 if i == axis else axis if i == rank - 1 else i for i in range(rank)]
     swapped = [shape[i] for i in swap]
     permutation = {"permutation": ints_attr(swap)}
     moved = builder.emit(quant.TransposeOp, [value], swapped, op.location, permutation)
-    result = builder.emit(quant.SoftmaxOp, [moved], swapped, op.location, properties)
+    result = builder.emit(kind, [moved], swapped, op.location, properties)
     return builder.emit(quant.TransposeOp, [result], shape, op.location, permutation)
 
 
@@ -134,4 +142,6 @@ HANDLERS: dict[type[Operation], Handler] = {
     mblt.ReluOp: clamp,
     mblt.ClipOp: clamp,
     mblt.SoftmaxOp: softmax,
+    mblt.LogSoftmaxOp: softmax,
+    mblt.ArgMaxOp: arg_max,
 }

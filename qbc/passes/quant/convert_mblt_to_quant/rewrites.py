@@ -190,7 +190,7 @@ def refusal(op: Operation, handled: Sequence[type[Operation]]) -> str | None:
     if isinstance(op, mblt.CastOp) and is_float(op.operands[0]) != is_float(op.results[0]):
         return "conversion between float and integer values stays on the host"
     integers = not is_float(op.results[0])
-    if integers and not isinstance(op, (*_MOVES_INTEGERS, mblt.CastOp)):
+    if integers and not isinstance(op, (*_MOVES_INTEGERS, mblt.CastOp, mblt.ArgMaxOp)):
         return "arithmetic on integer values has no encoding"
     if isinstance(op, mblt.PowOp) and not _is_scalar_constant(op.operands[1]):
         return "the exponent is not one constant number"

@@ -32,6 +32,15 @@ def softmax(workspace: Workspace, op: Operation) -> Result:
     return Result({**constants, **workspace.result_range(op)})
 
 
+def log_softmax(workspace: Workspace, op: Operation) -> Result:
+    """`k` as in the softmax, the table of log2, and one rescale of the difference."""
+    from qbc.algorithms.tables import log2_table, log_softmax_ratio, softmax_step
+
+    x, y = workspace.encoding(op.operands[0]), workspace.encoding(op.results[0])
+    constants = {"k": int_attr(softmax_step(x.scale, 1.0)), "table": workspace.write(log2_table())}
+    return Result({**constants, **workspace.rescale(log_softmax_ratio(y.scale)), **workspace.result_range(op)})
+
+
 def head_scale(encoding: Encoding) -> Fraction:
     """Return the output scale; the float32 numbers of a probability head stand for exactly 1/255 and 1/32639."""
     for whole in (255, 32639):
@@ -100,4 +109,8 @@ def _scaled(values: list[Fraction], scale: Fraction, shift: int) -> list[int]:
     return [half_up(value * factor) for value in values]
 
 
-RULES: dict[type[Operation], Rule] = {quant.SoftmaxOp: softmax, quant.LayerNormOp: layer_norm}
+RULES: dict[type[Operation], Rule] = {
+    quant.SoftmaxOp: softmax,
+    quant.LogSoftmaxOp: log_softmax,
+    quant.LayerNormOp: layer_norm,
+}

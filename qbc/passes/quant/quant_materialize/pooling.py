@@ -10,6 +10,8 @@ from qbc.dialects import quant
 from qbc.dialects.quant.base import int_attr, integer, ints
 from qbc.passes.quant.quant_materialize.workspace import Result, Rule, Workspace, kept, shape_of
 
+_NORM_LIMIT = 16384
+
 
 def max_pool2d(workspace: Workspace, op: Operation) -> Result:
     """Codes move; the result type says the rounding of the size."""
@@ -72,6 +74,21 @@ def reduce_sum(workspace: Workspace, op: Operation) -> Result:
     return Result({**kept(op, "axes"), **constants}, quant.ReduceSumOp)
 
 
+def reduce_l2(workspace: Workspace, op: Operation) -> Result:
+    """The root is taken on integers; the multiplier is the ratio of the scales."""
+    x, y = workspace.encoding(op.operands[0]), workspace.encoding(op.results[0])
+    n = math.prod(shape_of(op.operands[0])[axis] for axis in ints(op, "axes"))
+    if n > _NORM_LIMIT:
+        raise workspace.error(op, f"reduces {n} elements, at most {_NORM_LIMIT} are possible")
+    constants = {"zx": int_attr(x.zero_point), **workspace.rescale(x.exact / y.exact), **workspace.result_range(op)}
+    return Result({**kept(op, "axes"), **constants})
+
+
+def arg_max(workspace: Workspace, op: Operation) -> Result:
+    """Codes are compared; the result is an index."""
+    return Result(kept(op, "axis"))
+
+
 def reduce_extremum(workspace: Workspace, op: Operation) -> Result:
     """Codes are compared."""
     return Result(kept(op, "axes"))
@@ -84,6 +101,8 @@ RULES: dict[type[Operation], Rule] = {
     quant.ReduceSumOp: reduce_sum,
     quant.ReduceMaxOp: reduce_extremum,
     quant.ReduceMinOp: reduce_extremum,
+    quant.ReduceL2Op: reduce_l2,
+    quant.ArgMaxOp: arg_max,
 }
 
 __all__ = ["RULES", "tap_counts"]
