@@ -68,7 +68,7 @@ def make_plan(options: CompileOptions) -> Plan:
     preset = load_preset(options.preset or DEFAULT_PRESET)
     config = resolve_config(preset.config, options.calibration_config)
     if options.pipeline is not None:
-        parts = split_by_phase(parse_pipeline(options.pipeline), preset)
+        parts = split_by_phase(parse_pipeline(options.pipeline))
         return Plan(config, {phase: complete(part) for phase, part in parts.items()}, ())
     changes = pipeline_changes(config)
     flat = [change for group in changes.values() for change in group]

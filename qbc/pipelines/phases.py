@@ -108,7 +108,7 @@ def _without_pass(item: PassCall | Nest, name: str) -> PassCall | Nest | None:
     return Nest(item.anchor, tuple(inner for inner in kept if inner is not None))
 
 
-def split_by_phase(pipeline: Pipeline, preset: Preset) -> dict[str, Pipeline]:
+def split_by_phase(pipeline: Pipeline) -> dict[str, Pipeline]:
     """Cut an edited whole pipeline into phases, at the conversions and at `npu-emit`.
 
     A conversion opens its phase, so passes before it belong to the phase before. Raises PipelineError when the
@@ -122,11 +122,22 @@ def split_by_phase(pipeline: Pipeline, preset: Preset) -> dict[str, Pipeline]:
     }
     parts: dict[str, list[PassCall | Nest]] = {phase: [] for phase in PHASES}
     current = PHASES[0]
-    for item in pipeline.items:
-        names = [item.name] if isinstance(item, PassCall) else [call.name for call in Pipeline((item,)).calls()]
-        opened = [openers[name] for name in names if name in openers]
-        if opened and PHASES.index(opened[0]) < PHASES.index(current):
-            raise PipelineError(f"{names[0]!r} comes after the phase {current!r}")
-        current = opened[0] if opened else current
+    for item in _single_calls(pipeline.items):
+        name = item.name if isinstance(item, PassCall) else Pipeline((item,)).calls()[0].name
+        opened = openers.get(name, current)
+        if PHASES.index(opened) < PHASES.index(current):
+            raise PipelineError(f"{name!r} comes after the phase {current!r}")
+        current = opened
         parts[current].append(item)
     return {phase: Pipeline(tuple(items)) for phase, items in parts.items()}
+
+
+def _single_calls(items: tuple[PassCall | Nest, ...]) -> list[PassCall | Nest]:
+    """Return the items with every nest cut into nests of one pass each."""
+    single: list[PassCall | Nest] = []
+    for item in items:
+        if isinstance(item, PassCall):
+            single.append(item)
+        else:
+            single.extend(Nest(item.anchor, (inner,)) for inner in _single_calls(item.items))
+    return single
