@@ -60,7 +60,7 @@ class QuantAssignBits(ModulePass):
                     rows_of.setdefault(name, []).append(row)  # type: ignore[arg-type]  # not None here
         unknown = [name for name in self.activation16 if name not in rows_of]
         if unknown:
-            near = difflib.get_close_matches(unknown[0], list(rows_of), n=3)
+            near = difflib.get_close_matches(unknown[0], list(rows_of), n=3, cutoff=0.4)
             raise ArgumentError(
                 f"activation16 names {unknown[0]!r}, which no node with a quantized result has",
                 hint=f"Nearest names: {', '.join(near)}." if near else None,

@@ -143,6 +143,7 @@ def _replace_body(function: FuncOp, block: Block) -> None:
     old = region.block
     for before, after in zip(old.args, block.args, strict=True):
         after.location = before.location
+        after.name_hint = before.name_hint
     region.detach_block(old)
     region.add_block(block)
     old.erase(safe_erase=False)
