@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -59,13 +60,27 @@ class SimplifyReshapePass(FunctionPass):
     name = "mblt-simplify-reshape"
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
-        rewrite(op, [_KeepAxes(), _SinkSqueeze(ctx), _TransposeOfUnits(), MergeReshapes(), RemoveNoOp(ctx)])
+        sinking = [_KeepAxes(), _SinkSqueeze(ctx), _SinkSqueezeBelowReduction(ctx)]
+        rewrite(op, [*sinking, _TransposeOfUnits(), MergeReshapes(), RemoveNoOp(ctx)])
         rewrite(op, [_DropAxes()])
         sweep(op, ctx)
 
 
 def dropped_axes(before: Sequence[int], after: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the axes of size 1 whose removal from `before` gives `after`; None when that is not what happened."""
+    """Return the axes of size 1 whose removal from `before` gives `after`; None when that is not what happened.
+
+    Where several choices give the same shape, the last axis (channels) stays, then those further to the left.
+    """
+    if any(size < 0 for size in before):
+        return None
+    if before and after and before[-1] == after[-1]:
+        inner = _dropped_from_left(before[:-1], after[:-1])
+        if inner is not None:
+            return inner or None
+    return _dropped_from_left(before, after) or None
+
+
+def _dropped_from_left(before: Sequence[int], after: Sequence[int]) -> tuple[int, ...] | None:
     dropped: list[int] = []
     place = 0
     for axis, size in enumerate(before):
@@ -75,8 +90,7 @@ def dropped_axes(before: Sequence[int], after: Sequence[int]) -> tuple[int, ...]
             dropped.append(axis)
         else:
             return None
-    static = all(size >= 0 for size in before)
-    return tuple(dropped) if place == len(after) and dropped and static else None
+    return tuple(dropped) if place == len(after) else None
 
 
 def _squeeze_of(value: SSAValue) -> tuple[ReshapeOp, tuple[int, ...]] | None:
@@ -85,6 +99,18 @@ def _squeeze_of(value: SSAValue) -> tuple[ReshapeOp, tuple[int, ...]] | None:
         return None
     axes = dropped_axes(shape_of(op.operands[0]), shape_of(value))
     return None if axes is None else (op, axes)
+
+
+def _before_squeeze(value: SSAValue, axes: Sequence[int]) -> SSAValue | None:
+    """Return x when `value` is x without `axes` (all of size 1)."""
+    op = made_by(value, ReshapeOp)
+    if op is None:
+        return None
+    before = shape_of(op.operands[0])
+    if max(axes) >= len(before) or any(before[axis] != 1 for axis in axes):
+        return None
+    kept = tuple(size for axis, size in enumerate(before) if axis not in axes)
+    return op.operands[0] if kept == shape_of(value) else None
 
 
 def _with_axes(shape: Sequence[int], axes: Sequence[int]) -> list[int]:
@@ -132,17 +158,17 @@ class _SinkSqueeze(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if not isinstance(op, (*UNARY, *BINARY)) or not isinstance(op, MbltOp):
             return
-        squeezes = [_squeeze_of(value) for value in op.operands]
-        first = next((found for found in squeezes if found is not None), None)
-        if first is None:
+        # The largest operand says which axes: among several sizes of 1 the smaller ones leave it open.
+        squeezes = [found for found in map(_squeeze_of, op.operands) if found is not None]
+        if not squeezes:
             return
-        squeeze, axes = first
-        full = shape_of(squeeze.operands[0])
+        squeeze, axes = max(squeezes, key=lambda found: math.prod(shape_of(found[0].results[0])))
         operands: list[SSAValue] = []
         constants: list[Operation] = []
-        for value, found in zip(op.operands, squeezes, strict=True):
-            if found is not None and shape_of(found[0].operands[0]) == full and found[1] == axes:
-                operands.append(found[0].operands[0])
+        for value in op.operands:
+            source = _before_squeeze(value, axes)
+            if source is not None:
+                operands.append(source)
                 continue
             constant = self._expanded(value, axes)
             if constant is None:
@@ -162,6 +188,29 @@ class _SinkSqueeze(RewritePattern):
         if data is None:
             return None
         return new_constant(self.ctx, data.reshape(_with_axes(data.shape, axes)), data.dtype.name)
+
+
+@dataclass
+class _SinkSqueezeBelowReduction(RewritePattern):
+    """`reduce(squeeze(x))` that keeps its axes is `squeeze(reduce(x))`."""
+
+    ctx: CompileContext
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if not isinstance(op, REDUCTIONS) or not flag(op, "keep_dims"):
+            return
+        found = _squeeze_of(op.operands[0])
+        if found is None:
+            return
+        squeeze, dropped = found
+        source = squeeze.operands[0]
+        places = [axis for axis in range(len(shape_of(source))) if axis not in dropped]
+        moved = type(op).of(source, axes=[places[axis] for axis in integers(op, "axes")], keep_dims=True)
+        moved.location = op.location
+        back = ReshapeOp.of(moved, result_type=op.results[0].type)
+        back.location = squeeze.location
+        rewriter.replace(op, [moved, back])
+        self.ctx.count("sunk")
 
 
 @dataclass

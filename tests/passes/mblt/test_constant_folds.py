@@ -9,6 +9,7 @@ import pytest
 from xdsl.dialects.builtin import TensorType, f32, i1, i32
 
 from qbc.dialects import mblt
+from qbc.passes.mblt.mblt_simplify_reshape import dropped_axes
 from tests.support.mblt_graphs import MbltGraph
 from tests.support.mblt_passes import check_pass
 
@@ -242,6 +243,19 @@ def test_squeezes_meet_their_inverse() -> None:
     assert "reshape" not in check_pass(g, func, "mblt-simplify-reshape")
 
 
+def test_squeezes_sink_below_reductions() -> None:
+    g = MbltGraph()
+    x = _reshape(g, g.input((2, 1, 4)), 2, 4)
+    mean = g.op(mblt.ReduceMeanOp, x, axes=[1])
+    centered = g.op(mblt.SubOp, x, _reshape(g, mean, 2, 1))
+    assert check_pass(g, g.finish(g.op(mblt.SquareOp, centered)), "mblt-simplify-reshape") == [
+        "reduce_mean",
+        "sub",
+        "square",
+        "reshape",
+    ]
+
+
 def test_bias_after_a_squeezed_convolution() -> None:
     g = MbltGraph()
     x = g.op(mblt.Conv2dOp, _reshape(g, g.input((2, 9, 3)), 2, 9, 1, 3), kernel=[3, 1], weight=g.weight(4, 3, 1, 3))
@@ -276,3 +290,21 @@ def test_transpose_of_units_is_a_reshape() -> None:
     func = g.finish(g.op(mblt.TransposeOp, x, permutation=[0, 1, 3, 2]))
     assert check_pass(g, func, "mblt-simplify-reshape") == ["reshape", "transpose"]
     assert math.prod(mblt.shape_of(func.body.block.last_op.operands[0])) == 40
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "axes"),
+    [
+        ((1, 1, 1, 512), (1, 512), (1, 2)),
+        ((1, 1, 1, 1), (1, 1), (1, 2)),
+        ((2, 1, 5), (2, 5), (1,)),
+        ((2, 5, 1), (2, 5), (2,)),
+        ((1, 4, 1), (4, 1), (0,)),
+        ((2, 5), (2, 5), None),
+        ((2, 5), (5, 2), None),
+        ((2, 5), (10,), None),
+        ((-1, 1, 5), (-1, 5), None),
+    ],
+)
+def test_dropped_axes(before: tuple, after: tuple, axes: tuple | None) -> None:
+    assert dropped_axes(before, after) == axes
