@@ -84,7 +84,7 @@ def test_kernel_call_and_observers_see_codes() -> None:
     assert seen[0].dtype == np.int8
     assert (seen[0] == wanted).all()
     scale = linear.results[0].type.element_type.encoding[1]  # type: ignore[attr-defined]
-    assert (results["y0"] == (wanted - call.attributes["z"]).astype(np.float32) * np.float32(scale)).all()
+    assert (results["y0"] == (wanted - z).astype(np.float32) * np.float32(scale)).all()
 
 
 def _quantized(function: object, x: np.ndarray) -> np.ndarray:
