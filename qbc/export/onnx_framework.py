@@ -134,6 +134,11 @@ def single_node_model(op: Operation, store: BlobStore) -> onnx.ModelProto:
     return model
 
 
+def operator_node(op: Operation, store: BlobStore, names: dict[SSAValue, str], taken: set[str]) -> onnx.NodeProto:
+    """Return the node of one operator of any function; `names` has its operands and receives its results."""
+    return _Exporter(store, weights=True, names=names, taken=taken).node(op)
+
+
 def type_proto(kind: Attribute, dims: list[str] | None = None) -> onnx.TypeProto:
     """Return the ONNX type of an IR type; `dims` names the dimensions that are unknown."""
     proto = onnx.TypeProto()
