@@ -78,9 +78,8 @@ def test_kernel_call_and_observers_see_codes() -> None:
     codes = load_codes(store_codes(_quantized(function, x), "i8")).astype(np.int64)
     acc = codes @ call.constants["weight"].astype(np.int64).T + call.constants["bias"]
     m, s = call.constants["multiplier"], call.constants["shift"]
-    wanted = np.clip(
-        call.attributes["z"] + ((acc * m + (1 << (s - 1))) >> s), call.attributes["lo"], call.attributes["hi"]
-    )
+    z, low, high = (call.attributes[name] for name in ("z", "lo", "hi"))
+    wanted = np.clip(z + ((acc * m + (1 << (s - 1))) >> s), low, high)
     assert seen[0].dtype == np.int8
     assert (seen[0] == wanted).all()
     scale = linear.results[0].type.element_type.encoding[1]  # type: ignore[attr-defined]
