@@ -208,7 +208,10 @@ class _Exporter:
         extra, values = self._extra(extra_outputs)
         graph = helper.make_graph(builder.nodes, self._name, inputs, [*outputs, *extra])
         model = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION, producer_name="qbcompiler"
+            graph,
+            opset_imports=onnx_mblt_framework.opset_imports(builder.nodes, opset),
+            ir_version=IR_VERSION,
+            producer_name="qbcompiler",
         )
         return MbltExport(model, builder.initializers, values)
 

@@ -54,6 +54,11 @@ class GraphBuilder:
 
     # --- names and nodes ---------------------------------------------------------------------------------------
 
+    @property
+    def used_names(self) -> set[str]:
+        """All names taken so far; names that are made elsewhere are added to it."""
+        return self._used
+
     def reserve(self, name: str) -> None:
         """Keep a name for a graph input or output."""
         self._used.add(name)

@@ -1,15 +1,54 @@
-"""Framework operators inside an mblt function: the ONNX node they came from."""
+"""Framework operators inside an mblt function: the ONNX nodes they came from."""
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
+from collections.abc import Iterator
 
+import numpy as np
+import onnx
+from xdsl.ir import Operation, SSAValue
+
+from qbc.dialects.framework.access import read_tensor
+from qbc.dialects.framework.signature import ML_OPSET, OPSET
 from qbc.errors import QBCompilerError
-from qbc.export.onnx_mblt_builder import GraphBuilder
+from qbc.export.onnx_framework import operator_node
+from qbc.export.onnx_mblt_builder import LAST, GraphBuilder
 
-OPSET = 25
+CONSTANT = "framework.Constant"
 
 
 def emit(op: Operation, builder: GraphBuilder) -> None:
     """Append the node of a framework operator; its operands and results have no layout but their own."""
-    raise QBCompilerError(f"'{op.name}' has no ONNX form here", code="UNSUPPORTED_OP")
+    if op.name == CONSTANT:
+        data = read_tensor(builder.store, op.properties["value"])
+        if data is None:
+            raise QBCompilerError("a constant of this kind has no ONNX form here", code="UNSUPPORTED_OP")
+        builder.define_constant(op.results[0], np.asarray(data))
+        return
+    names = {value: builder.last(value) for value in outer_values(op)}
+    builder.nodes.append(operator_node(op, builder.store, names, builder.used_names))
+    for result in op.results:
+        builder.define(result, names[result], LAST)
+
+
+def outer_values(op: Operation) -> Iterator[SSAValue]:
+    """Yield the values that an operator and its bodies read and that are made outside of it."""
+    inside = {result for inner in op.walk() for result in inner.results}
+    inside |= {
+        argument
+        for inner in op.walk()
+        for region in inner.regions
+        for block in region.blocks
+        for argument in block.args
+    }
+    yield from dict.fromkeys(value for inner in op.walk() for value in inner.operands if value not in inside)
+
+
+def opset_imports(nodes: list[onnx.NodeProto], default: int) -> list[onnx.OperatorSetIdProto]:
+    """Return the operator sets that the nodes need; `default` is the version without framework operators."""
+    versions = {"": default, "ai.onnx.ml": ML_OPSET}
+    domains = dict.fromkeys(["", *(node.domain for node in nodes)])
+    return [onnx.helper.make_opsetid(domain, versions.get(domain, 1)) for domain in domains]
+
+
+__all__ = ["OPSET", "emit", "opset_imports", "outer_values"]

@@ -79,6 +79,10 @@ class FloatProgram:
         return {name: _to_numpy(result) for name, result in zip(self.outputs, results, strict=True)}
 
     def _kernel(self, op: Operation) -> Kernel:
+        if op.name.startswith("framework."):
+            from qbc.execute.float_torch.framework import framework_kernel  # loads onnxruntime
+
+            return framework_kernel(op, self._scope)
         factory = KERNELS.get(op.name)
         if factory is None:
             raise QBCompilerError(f"'{op.name}' cannot be executed here", code="UNSUPPORTED_OP", node=_node_name(op))
