@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
 
-from qbc.dialects.blob import BlobAttr, element_type, read_blob, write_blob
+from qbc.dialects.blob import BlobAttr, dtype_name, element_type, read_blob, write_blob
 from qbc.dialects.framework.base import (
     OPERAND_SEGMENTS,
     RESULT_SEGMENTS,
@@ -153,12 +153,8 @@ def read_tensor(store: BlobStore, handle: Attribute) -> npt.NDArray[np.generic] 
     import numpy as np
 
     if isinstance(handle, DenseIntOrFPElementsAttr):
-        kind = (
-            "bool"
-            if handle.get_element_type() == IntegerType(1)
-            else str(handle.get_element_type()).replace("i", "int")
-        )
-        return np.asarray(handle.get_values(), dtype=kind).reshape(handle.get_shape())
+        dtype = dtype_name(handle.get_element_type())
+        return np.asarray(handle.get_values(), dtype=dtype).reshape(handle.get_shape())
     if not isinstance(handle, BlobAttr):
         return None
     element = handle.type.element_type
