@@ -135,3 +135,28 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     for name in (b"abcdef", b"yyyy"):
         (tmp_path / "model.onnx").write_bytes(proto.SerializeToString().replace(name, b"\xff" * len(name)))
         assert attempt(tmp_path / "model.onnx") == "INVALID_MODEL"
+
+
+def test_functions_that_double_at_every_level(tmp_path: Path) -> None:
+    proto = model(
+        [helper.make_node("F0", ["x"], ["y"], domain="local")], [value("x", [2])], [value("y", [2])], domains=["local"]
+    )
+    opsets = [helper.make_opsetid("", 25), helper.make_opsetid("local", 1)]
+    for level in range(40):
+        inner = {"op_type": f"F{level + 1}", "domain": "local"} if level < 39 else {"op_type": "Relu"}
+        nodes = [
+            helper.make_node(inputs=["a"], outputs=["m"], **inner),
+            helper.make_node(inputs=["m"], outputs=["b"], **inner),
+        ]
+        proto.functions.append(helper.make_function("local", f"F{level}", ["a"], ["b"], nodes, opsets))
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+    assert attempt(tmp_path / "model.onnx") == "INVALID_MODEL"
+
+
+def test_function_that_calls_itself(tmp_path: Path) -> None:
+    node = helper.make_node("F", ["x"], ["y"], domain="local")
+    proto = model([node], [value("x", [2])], [value("y", [2])], domains=["local"])
+    opsets = [helper.make_opsetid("", 25), helper.make_opsetid("local", 1)]
+    proto.functions.append(helper.make_function("local", "F", ["x"], ["y"], [node], opsets))
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+    assert attempt(tmp_path / "model.onnx") == "INVALID_MODEL"

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-import onnx.inliner
 import onnx.version_converter
 
 from qbc.dialects.framework.signature import ML_DOMAIN, OPSET, signatures
 from qbc.errors import QBCompilerError
 from qbc.frontends.onnx.bind import bind_shapes, clean_dimensions
 from qbc.frontends.onnx.external import ExternalFiles
+from qbc.frontends.onnx.inline import inline_functions
 from qbc.frontends.onnx.order import sort_nodes
 from qbc.frontends.onnx.skeleton import Payloads, strip_model
 from qbc.frontends.onnx.tensors import tokenize_external
@@ -63,7 +63,7 @@ def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> P
     for graph in all_graphs(model.graph):
         sort_nodes(graph)
     check_model(model, payloads)
-    model = _inline(model)
+    model = inline_functions(model)
     _name_nodes(model.graph)
     bound = bind_shapes(model, dict(input_shapes or {}))
     ranks = _output_dimensions(model, keep_names=not bound)
@@ -146,18 +146,6 @@ def _normalise(model: Any) -> int:
 
 
 # --- lift ------------------------------------------------------------------------------------------------------
-
-
-def _inline(model: Any) -> Any:
-    if not model.functions:
-        return model
-    try:
-        inlined = onnx.inliner.inline_local_functions(model)
-    except ONNX_ERRORS as error:
-        raise invalid_model(f"local functions cannot be inlined: {first_line(error)}") from error
-    if inlined.functions:
-        raise invalid_model("local functions call each other in a circle")
-    return inlined
 
 
 def _name_nodes(graph: Any) -> None:
