@@ -103,6 +103,13 @@ class Simulator:
                 self._run_observed(observe)
         return self._outputs
 
+    def arrays(self, number: int) -> tuple[Array, ...]:
+        """Return read-only views of the inputs and the output of a record, in storage form."""
+        views = tuple(array.view() for array in self._steps[number].arrays)
+        for view in views:
+            view.flags.writeable = False
+        return views
+
     def _run_observed(self, observe: Observer) -> None:
         for number, (step, command) in enumerate(zip(self._steps, self.program.commands, strict=True)):
             step.kernel(*step.arrays)
