@@ -61,7 +61,7 @@ class MbltSinkTransposes(FunctionPass):
         if not op.body.blocks:
             return
         before = cost(op)
-        _try(op, TRIALS[0], ctx, always=True)
+        _try(op, TRIALS[0], ctx, accept_equal=True)
         for trial in TRIALS[1:]:
             if cost(op) == (0, 0):
                 break
@@ -81,8 +81,10 @@ def cost(function: FuncOp) -> tuple[int, int]:
     return sum(volumes), len(volumes)
 
 
-def _try(function: FuncOp, trial: tuple[tuple[str, bool], ...], ctx: CompileContext, *, always: bool = False) -> None:
-    """Run sweeps on a copy and keep it when it is cheaper (or `always`)."""
+def _try(
+    function: FuncOp, trial: tuple[tuple[str, bool], ...], ctx: CompileContext, *, accept_equal: bool = False
+) -> None:
+    """Run sweeps on a copy and keep it when it is cheaper (or equal, if asked)."""
     copy = function.clone()
     for direction, eager in trial:
         sweeper = Sweeper(copy.body.block, ctx, eager=eager)
@@ -91,7 +93,8 @@ def _try(function: FuncOp, trial: tuple[tuple[str, bool], ...], ctx: CompileCont
         else:
             sweeper.hoist()
         absorb(copy)
-    if not always and cost(copy) >= cost(function):
+    worse = cost(copy) > cost(function) if accept_equal else cost(copy) >= cost(function)
+    if worse:
         return
     block = copy.body.detach_block(0)
     function.body.erase_block(function.body.block, safe_erase=False)

@@ -161,6 +161,8 @@ def plan_back(op: MbltOp, q: Axes) -> tuple[Axes, Plan] | None:
         result = permuted(shape_of(op.results[0]), q)
         swapped = through_reshape(result, invert(q), shape_of(op.operands[0]))
         return None if swapped is None else (invert(swapped[1]), Plan(invert(q), shape=result))
+    if len(shape_of(op.operands[0])) != len(q):
+        return None
     made = plan(op, invert(q))
     if made is None or made.permutation != invert(q):
         return None
