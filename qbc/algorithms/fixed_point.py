@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from qbc.kernels.requantize import (
     LONG,
+    MAX_SHIFT,
     SHORT,
     add_multipliers,
     div_multiplier,
@@ -46,6 +47,45 @@ def normalized_multiplier(ratio: Fraction, width: int = LONG) -> tuple[int, int]
     if m == 1 << width:
         return m >> 1, width - e - 1
     return m, width - e
+
+
+def channel_multipliers(in_scale: float, scales: Array, out_scale: float, widths: Array) -> tuple[Array, Array]:
+    """Return (m, s) of in_scale * scales[c] / out_scale for every channel, as `multiplier_of` does at widths[c] bits.
+
+    All scales are float32 numbers, so that the quotient is one of integers: no fractions are built.
+    """
+    (first,), (first_power,) = _integer_parts(np.array([in_scale]))
+    (divisor,), (divisor_power,) = _integer_parts(np.array([out_scale]))
+    multiplier, shift = np.empty(len(scales), np.int64), np.empty(len(scales), np.int64)
+    for channel, (second, power, width) in enumerate(zip(*_integer_parts(scales), widths.tolist(), strict=True)):
+        numerator = first * second
+        up = width - (numerator.bit_length() - divisor.bit_length())
+        m = _shifted_quotient(numerator, up, divisor)
+        if m >= 1 << width:
+            up -= 1
+            m = _shifted_quotient(numerator, up, divisor)
+        if m == 1 << width:
+            m, up = m >> 1, up - 1
+        s = up - (first_power + power - divisor_power)
+        if not 1 <= s <= MAX_SHIFT:
+            m, s = multiplier_of(exact(in_scale) * exact(float(scales[channel])) / exact(out_scale), width)
+        multiplier[channel], shift[channel] = m, s
+    return multiplier, shift
+
+
+def _integer_parts(scales: Array) -> tuple[list[int], list[int]]:
+    """Return (k, e) of float32 numbers k * 2^e with whole k."""
+    mantissas, exponents = np.frexp(np.asarray(scales, dtype=np.float64))
+    return np.ldexp(mantissas, 24).astype(np.int64).tolist(), (exponents - 24).tolist()
+
+
+def _shifted_quotient(numerator: int, up: int, divisor: int) -> int:
+    """Return half_up(numerator * 2^up / divisor)."""
+    if up < 0:
+        divisor <<= -up
+    else:
+        numerator <<= up
+    return (2 * numerator + divisor) // (2 * divisor)
 
 
 def half_up_quotients(numerators: Array, denominators: Array) -> Array:
@@ -108,6 +148,7 @@ __all__ = [
     "SHORT",
     "SHORT_BOUND",
     "add_multipliers",
+    "channel_multipliers",
     "code_of",
     "codes_of",
     "div_multiplier",

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qbc.algorithms.fixed_point import (
+    channel_multipliers,
     code_of,
     codes_of,
     half_up_quotients,
+    multiplier_of,
     normalized_multiplier,
     weight_codes,
     weight_scales,
@@ -44,6 +46,17 @@ def test_normalized_multiplier(ratio: Fraction, width: int) -> None:
     assert 1 << (width - 1) <= m < 1 << width
     scaled = ratio * Fraction(2) ** s
     assert abs(m - scaled) <= Fraction(1, 2) or m == 1 << (width - 1)
+
+
+@given(scale32, st.lists(scale32, min_size=1, max_size=4), scale32, st.sampled_from([15, 31]))
+def test_channel_multipliers_equal_those_of_fractions(
+    first: float, scales: list[float], out: float, width: int
+) -> None:
+    ratios = [Fraction(first) * Fraction(scale) / Fraction(out) for scale in scales]
+    if max(ratios) >= 1 << (width - 1):
+        return
+    m, s = channel_multipliers(first, np.array(scales), out, np.full(len(scales), width))
+    assert list(zip(m.tolist(), s.tolist(), strict=True)) == [multiplier_of(ratio, width) for ratio in ratios]
 
 
 def test_codes_of_data_round_halves_to_even_and_saturate() -> None:

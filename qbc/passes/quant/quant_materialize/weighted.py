@@ -122,33 +122,25 @@ def _multipliers(
     """Return (multiplier, shift) of all channels after the overflow proof of each."""
     import numpy as np
 
-    from qbc.algorithms.fixed_point import LONG, LONG_BOUND, SHORT, SHORT_BOUND, exact, multiplier_of
+    from qbc.algorithms.fixed_point import LONG, LONG_BOUND, SHORT, SHORT_BOUND, channel_multipliers
 
     weights = np.abs(constants.codes.reshape(constants.codes.shape[0], -1).astype(np.int64)).sum(axis=1)
     limit = LONG_BOUND if x.storage == "i8" else SHORT_BOUND
-    ratio_of_step = x.exact / y.exact
-    pairs: dict[tuple[float, int], tuple[int, int]] = {}
-    multiplier, shift = np.empty(len(weights), np.int64), np.empty(len(weights), np.int64)
-    short = 0
-    for channel, scale in enumerate(constants.scales.tolist()):
-        bound = int(constants.bound[channel])
-        plane = PLANE_LIMIT * int(weights[channel])
-        if bound >= limit or plane >= LONG_BOUND:
-            raise workspace.error(
-                op,
-                f"output channel {channel}: the sum can reach {max(bound, plane)}, the accumulator holds "
-                f"{limit.bit_length() - 1} bits",
-                "Split the layer, or make its bias smaller.",
-            )
-        width = LONG if bound < LONG_BOUND else SHORT
-        short += width == SHORT
-        pair = pairs.get((scale, width))
-        if pair is None:
-            pair = pairs[(scale, width)] = multiplier_of(ratio_of_step * exact(scale), width)
-        multiplier[channel], shift[channel] = pair
+    plane = PLANE_LIMIT * weights
+    failing = np.flatnonzero((constants.bound >= limit) | (plane >= LONG_BOUND))
+    if failing.size:
+        channel = int(failing[0])
+        raise workspace.error(
+            op,
+            f"output channel {channel}: the sum can reach {max(int(constants.bound[channel]), int(plane[channel]))}, "
+            f"the accumulator holds {limit.bit_length() - 1} bits",
+            "Split the layer, or make its bias smaller.",
+        )
+    widths = np.where(constants.bound < LONG_BOUND, LONG, SHORT)
+    short = int((widths == SHORT).sum())
     if short:
         workspace.ctx.count("short channels", short)
-    return multiplier, shift
+    return channel_multipliers(x.scale, constants.scales, y.scale, widths)
 
 
 def matmul(workspace: Workspace, op: Operation) -> Result:
