@@ -124,6 +124,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--print-pipeline", action="store_true", help="print the pipeline with every option filled in, and stop")
     add(
+        "--numeric-gate",
+        type=float,
+        nargs="?",
+        const=1e-4,
+        metavar="TOLERANCE",
+        help="run float modules around each pass and fail where outputs differ (default: 1e-4 of their range)",
+    )
+    add(
         "--crash-reproducer", type=Path, metavar="FILE", help="on a failure write the module and the remaining pipeline"
     )
     add("--run-reproducer", action="store_true", help="run the pipeline that a reproducer file names")

@@ -22,6 +22,10 @@ def instrumentations_of(options: Namespace) -> Iterator[list[Instrumentation]]:
         )
     if options.dump_ir is not None:
         watching.append(DumpOnChange(options.dump_ir, write_ir))
+    if options.numeric_gate is not None:
+        from qbc.driver.gate import numeric_gate
+
+        watching.append(numeric_gate(options.numeric_gate))
     reproducer = None
     if options.crash_reproducer is not None:
         reproducer = CrashReproducer(options.crash_reproducer, write_ir)

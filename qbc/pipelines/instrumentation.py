@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -170,3 +170,41 @@ def versions_text() -> str:
     from importlib.metadata import version
 
     return f"python {platform.python_version()}, qbcompiler {version('qbcompiler')}, xdsl {version('xdsl')}"
+
+
+Measure = Callable[[ModuleOp, CompileContext], Any]
+Distance = Callable[[Any, Any], float]
+
+
+@dataclass
+class NumericGate(Instrumentation):
+    """Finds the pass that changes what the module computes.
+
+    `measure` evaluates the module (None where it cannot be evaluated in this form) and `distance` compares two
+    evaluations; both are given from outside, so this module knows no numerics. A pass after which the distance to the
+    first evaluation is above `tolerance` is an error (INTERNAL_ERROR).
+    """
+
+    measure: Measure
+    distance: Distance
+    tolerance: float
+    rows: list[tuple[str, float]] = field(default_factory=list)
+    _reference: Any = None
+
+    def before_pass(self, step: Step, module: ModuleOp, ctx: CompileContext) -> None:
+        if self._reference is None:
+            self._reference = self.measure(module, ctx)
+
+    def after_pass(self, step: Step, module: ModuleOp, ctx: CompileContext, seconds: float) -> None:
+        measured = self.measure(module, ctx) if self._reference is not None else None
+        if measured is None:
+            return
+        distance = self.distance(self._reference, measured)
+        self.rows.append((step.name, distance))
+        if not distance <= self.tolerance:
+            error = QBCompilerError(
+                f"the outputs differ by {distance:.3g} of their range after the pass, allowed is {self.tolerance:.3g}",
+                code="INTERNAL_ERROR",
+            )
+            error.pass_name = step.name
+            raise error

@@ -83,7 +83,7 @@ def run_pipeline(
         for step in steps:
             _run_step(module, step, steps[step.index :], ctx, instrumentations, verify_each)
         if verify and steps and not verify_each:
-            _verify_after(module, steps[-1].name)
+            verify_module(module)
 
 
 def _run_step(

@@ -17,7 +17,7 @@ from qbc.driver.files import write_ir
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, FunctionPass, ModulePass
 from qbc.pipelines.grammar import parse_pipeline
-from qbc.pipelines.instrumentation import CrashReproducer, DumpOnChange, Instrumentation, PrintIR, Timing
+from qbc.pipelines.instrumentation import CrashReproducer, DumpOnChange, Instrumentation, NumericGate, PrintIR, Timing
 from qbc.pipelines.runner import remaining_pipeline, run_pipeline, steps_of
 from qbc.pipelines.text import parse_ir
 from qbc.pipelines.verify import VerificationError, verify_module
@@ -128,7 +128,7 @@ def test_a_defect_becomes_an_internal_error_with_the_pass(register: Any) -> None
 def test_use_before_definition_is_found(register: Any, verify_each: bool) -> None:
     with pytest.raises(VerificationError, match="before its definition") as caught:
         _run(register, "test-disorder", verify_each=verify_each)
-    assert caught.value.pass_name == "test-disorder"
+    assert caught.value.pass_name == ("test-disorder" if verify_each else None)
 
 
 def test_a_pass_on_another_dialect_is_refused(register: Any) -> None:
@@ -207,3 +207,15 @@ def test_reproducer_holds_the_module_before_the_failure_and_the_rest(register: A
     assert "xdsl" in lines[1]
     module = _module(make_context(), path.read_text())
     assert all("m" in op.attributes for op in module.ops if isinstance(op, FuncOp) and op.body.blocks)
+
+
+def test_the_numeric_gate_names_the_pass_that_changes_results(register: Any) -> None:
+    def measure(module: ModuleOp, ctx: CompileContext) -> int | None:
+        count = sum("z" in op.attributes for op in module.ops)
+        return None if any("m" in op.attributes for op in module.ops) and not count else count
+
+    gate = NumericGate(measure, lambda a, b: abs(a - b), tolerance=1)
+    with pytest.raises(QBCompilerError, match="outputs differ by 2") as caught:
+        _run(register, "test-nothing,test-mark,test-nothing,test-mark{label=z}", instrumentations=[gate])
+    assert caught.value.pass_name == "test-mark"
+    assert gate.rows == [("test-nothing", 0), ("test-mark", 2)]
