@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,8 @@ def _freed(index: int, sizes: Sequence[int], reads: Sequence[Sequence[int]], roo
 
 def peak_live(intervals: Sequence[Interval]) -> tuple[int, int]:
     """Return (greatest sum of live bytes, the command where it occurs): no plan can need less."""
+    import numpy as np
+
     if not intervals:
         return 0, 0
     start = min(interval.first for interval in intervals)
@@ -151,6 +155,8 @@ def plan_addresses(intervals: Sequence[Interval]) -> Plan:
 
 def first_fit(intervals: Sequence[Interval], order: Sequence[int]) -> Plan:
     """Place intervals in `order`, each at the lowest address free during its life."""
+    import numpy as np
+
     count = len(intervals)
     first = np.array([item.first for item in intervals], dtype=np.int64)
     last = np.array([item.last for item in intervals], dtype=np.int64)
@@ -165,7 +171,7 @@ def first_fit(intervals: Sequence[Interval], order: Sequence[int]) -> Plan:
 
 def _lowest_gap(starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], size: int) -> int:
     position = 0
-    for index in np.argsort(starts, kind="stable"):
+    for index in starts.argsort(kind="stable"):
         if starts[index] - position >= size:
             break
         position = max(position, int(starts[index] + sizes[index]))
