@@ -56,6 +56,37 @@ def rounding_sqnr(function: Function, statistics: Statistics, step: float, low: 
     `low..high` first, as codes clip it; what clipping costs does not count. Infinite where the function is not defined
     on all values: nothing can be said then.
     """
+
+    def mean_square(centres: F64, values: F64) -> F64:
+        moved = function(np.minimum(centres + 0.5 * step, high)) - function(np.maximum(centres - 0.5 * step, low))
+        return np.asarray(moved**2 / 12.0)
+
+    return _sqnr(function, statistics, low, high, mean_square)
+
+
+def interpolation_sqnr(function: Function, statistics: Statistics, spacing: float, low: float, high: float) -> float:
+    """Return, in dB, the variance of `function(x)` over the squared error of drawing straight lines between nodes.
+
+    Nodes lie at the multiples of `spacing`, as those of a 16-bit table do (128 codes apart). Counted as in
+    `rounding_sqnr`.
+    """
+
+    def mean_square(centres: F64, values: F64) -> F64:
+        left = np.floor(centres / spacing) * spacing
+        fraction = (centres - left) / spacing
+        drawn = function(left) * (1.0 - fraction) + function(left + spacing) * fraction
+        return np.asarray((drawn - values) ** 2)
+
+    return _sqnr(function, statistics, low, high, mean_square)
+
+
+def _sqnr(
+    function: Function,
+    statistics: Statistics,
+    low: float,
+    high: float,
+    mean_square: Callable[[F64, F64], F64],
+) -> float:
     histogram = statistics.histogram
     used = np.flatnonzero(histogram.counts)
     centres = np.clip(histogram.centres[used], low, high)
@@ -65,8 +96,7 @@ def rounding_sqnr(function: Function, statistics: Statistics, step: float, low: 
     weights = histogram.counts[used] * _is_central(values, histogram.counts[used])
     weights = weights / weights.sum()
     variance = float((weights * (values - (weights * values).sum()) ** 2).sum())
-    moved = function(np.minimum(centres + 0.5 * step, high)) - function(np.maximum(centres - 0.5 * step, low))
-    noise = float((weights * moved**2).sum()) / 12.0
+    noise = float((weights * mean_square(centres, values)).sum())
     if noise == 0.0 or math.isnan(noise):
         return math.inf
     return 10.0 * math.log10(variance / noise) if variance > 0.0 else -math.inf

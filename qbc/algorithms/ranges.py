@@ -70,28 +70,34 @@ class RangeOptions:
 
     mode: int = MAX_PERCENTILE
     percentile: float = 0.9999
+    spared: int = 0
     min_clip_ratio: float = 0.5
 
 
 def choose_range(statistics: Statistics, options: RangeOptions, storage: str, asymmetric: bool) -> Range:
     """Return the range of one value.
 
-    Mode 0: the extremes. Mode 1: the elements of rank floor((1 - percentile) * count) from both ends (the exact ones,
-    or the histogram's where the tails are too short: `estimated`). Mode 2: the candidate pair with the least squared
-    error over the histogram; clipping below `min_clip_ratio` of an extreme must gain more than 1 dB.
+    Mode 0: the extremes. Mode 1: the elements of rank floor((1 - percentile) * count) from both ends, counted after the
+    `spared` outermost ones a sample (the exact ones, or the histogram's where the tails are too short: `estimated`).
+    Mode 2: the candidate pair with the least squared error over the histogram; clipping below `min_clip_ratio` of an
+    extreme must gain more than 1 dB.
     """
     if options.mode == MAX or statistics.count == 0:
         return Range(statistics.minimum, statistics.maximum)
     if options.mode == MAX_PERCENTILE:
-        return percentile_range(statistics, options.percentile, asymmetric)
+        return percentile_range(statistics, options.percentile, asymmetric, options.spared)
     if options.mode == HISTOGRAM:
         return search_range(statistics, storage, asymmetric, options.min_clip_ratio)
     raise ValueError(f"unknown range mode {options.mode}")
 
 
-def percentile_range(statistics: Statistics, percentile: float, asymmetric: bool) -> Range:
-    """Return the two-sided percentile (asymmetric) or plus/minus the percentile of magnitudes (symmetric)."""
-    rank = math.floor((1.0 - percentile) * statistics.count)
+def percentile_range(statistics: Statistics, percentile: float, asymmetric: bool, spared: int = 0) -> Range:
+    """Return the two-sided percentile (asymmetric) or plus/minus the percentile of magnitudes (symmetric).
+
+    `spared` elements a sample, on average, are never clipped: in a small map the few largest elements decide the
+    result, and only where many elements lie beyond the percentile is each of them unimportant.
+    """
+    rank = max(math.floor((1.0 - percentile) * statistics.count) - spared * statistics.samples, 0)
     if asymmetric:
         high, high_known = _tail_rank(statistics.largest, statistics.count, rank)
         low, low_known = _tail_rank(-statistics.smallest, statistics.count, rank)

@@ -96,9 +96,10 @@ class Tail:
 
 @dataclass
 class Sketch:
-    """Statistics of one value over all samples."""
+    """Statistics of one value over all samples; every `update` is one sample."""
 
     count: int = 0
+    samples: int = 0
     minimum: float = math.inf
     maximum: float = -math.inf
     total: float = 0.0
@@ -117,6 +118,7 @@ class Sketch:
         if not math.isfinite(total) and not (math.isfinite(low) and math.isfinite(high) and np.isfinite(flat).all()):
             raise ValueError("NaN or infinite")
         self.count += flat.size
+        self.samples += 1
         self.minimum = min(self.minimum, low)
         self.maximum = max(self.maximum, high)
         self.total += total
@@ -129,6 +131,7 @@ class Sketch:
     def merge(self, other: Sketch) -> None:
         """Add the elements that `other` has seen."""
         self.count += other.count
+        self.samples += other.samples
         self.minimum = min(self.minimum, other.minimum)
         self.maximum = max(self.maximum, other.maximum)
         self.total += other.total
@@ -148,6 +151,7 @@ class Sketch:
         kept = math.ceil(tail_ratio * self.count)
         return Statistics(
             count=self.count,
+            samples=self.samples,
             minimum=self.minimum if self.count else 0.0,
             maximum=self.maximum if self.count else 0.0,
             total=self.total,
@@ -164,6 +168,7 @@ class Statistics:
     """Finished statistics: what range selection reads. `largest` descends, `smallest` ascends."""
 
     count: int
+    samples: int
     minimum: float
     maximum: float
     total: float
@@ -189,16 +194,16 @@ class Statistics:
         return Histogram(self.exponent, self.counts)
 
     def to_arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        """Return the fields as arrays: moments (count, minimum, maximum, total, square, exponent), counts, tails."""
-        moments = np.array([self.count, self.minimum, self.maximum, self.total, self.square, self.exponent], np.float64)
-        return moments, self.counts, self.largest, self.smallest
+        """Return the fields as arrays: all numbers in the order of the fields, then counts and tails."""
+        numbers = (self.count, self.samples, self.minimum, self.maximum, self.total, self.square, self.exponent)
+        return np.array(numbers, np.float64), self.counts, self.largest, self.smallest
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[npt.NDArray[Any]]) -> Statistics:
         """Rebuild statistics from what `to_arrays` gave."""
-        moments, counts, largest, smallest = arrays
-        count, minimum, maximum, total, square, exponent = (float(v) for v in moments)
-        return cls(int(count), minimum, maximum, total, square, int(exponent), counts, largest, smallest)
+        numbers, counts, largest, smallest = arrays
+        count, samples, low, high, total, square, exponent = (float(v) for v in numbers)
+        return cls(int(count), int(samples), low, high, total, square, int(exponent), counts, largest, smallest)
 
 
 def merge_statistics(parts: list[Statistics]) -> Statistics:
@@ -214,6 +219,7 @@ def merge_statistics(parts: list[Statistics]) -> Statistics:
         counts += histogram.counts
     return Statistics(
         count=sum(part.count for part in parts),
+        samples=max(part.samples for part in parts),
         minimum=min(part.minimum for part in parts),
         maximum=max(part.maximum for part in parts),
         total=sum(part.total for part in parts),

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from qbc.algorithms.fidelity import Fidelity
-from qbc.algorithms.flat_zones import TOLERANCE_STEPS, active_range, function_of, rounding_sqnr
+from qbc.algorithms.flat_zones import (
+    TOLERANCE_STEPS,
+    active_range,
+    function_of,
+    interpolation_sqnr,
+    rounding_sqnr,
+)
 from qbc.algorithms.statistics import Sketch
 
 
@@ -99,3 +105,17 @@ def test_fidelity_is_centred() -> None:
     exact.add(y, y)
     constant.add(np.ones(3), np.zeros(3))
     assert exact.sqnr == math.inf and constant.sqnr == -math.inf
+
+
+def test_interpolation_error_matches_a_simulation() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal(100_000).astype(np.float32)
+    sketch = Sketch()
+    sketch.update(x)
+    function = function_of("silu", {})
+    assert function is not None
+    nodes = 0.5 * np.arange(-40, 41)
+    y = function(x.astype(np.float64))
+    noise = np.square(np.interp(x, nodes, function(nodes)) - y).mean()
+    expected = 10 * math.log10(y.var() / noise)
+    assert interpolation_sqnr(function, sketch.freeze(), 0.5, -20.0, 20.0) == pytest.approx(expected, abs=0.5)

@@ -131,3 +131,16 @@ def test_group_range_does_not_sacrifice_the_small_member() -> None:
 
 def _pair(chosen: object) -> tuple[float, float]:
     return chosen.low, chosen.high  # type: ignore[attr-defined]
+
+
+def test_spared_elements_are_never_clipped() -> None:
+    sketch = Sketch()
+    parts = np.array_split(laplace(), 10)
+    for part in parts:
+        sketch.update(part)
+    ordered = np.sort(np.concatenate(parts))[::-1]
+    options = RangeOptions(percentile=0.99, spared=8)  # 400 elements lie beyond, 80 of them are spared
+    chosen = choose_range(sketch.freeze(), options, "i8", True)
+    assert chosen.high == ordered[320] and chosen.low == ordered[::-1][320]
+    few = choose_range(sketch.freeze(), RangeOptions(percentile=0.9999, spared=8), "i8", True)
+    assert few.high == ordered[0] and few.low == ordered[-1]

@@ -23,8 +23,9 @@ MODES = (0, 1, 2)
 class QuantAssignRanges(ModulePass):
     """Chooses the encoding of every row whose encoding the graph does not fix.
 
-    - `mode` 0: extremes; 1: the element of rank `(1 - percentile) * count` from each end; 2: least squared error over
-      the histogram (clipping below half the extreme must gain 1 dB).
+    - `mode` 0: extremes; 1: the element of rank `(1 - percentile) * count` from each end, after the `spared` outermost
+      elements a sample, which are never clipped; 2: least squared error over the histogram (clipping below half the
+      extreme must gain 1 dB).
     - `method` 0, 1: symmetric i8 (zero point 0); 2, 3: i8 with a zero point. i16 is symmetric under every method and
       covers the extremes in modes 0 and 1.
     - A row with several values gets one range: the candidate with the least relative error summed over the values.
@@ -42,6 +43,7 @@ class QuantAssignRanges(ModulePass):
     name: ClassVar[str] = "quant-assign-ranges"
     mode: int = 1
     percentile: float = 0.9999
+    spared: int = 8
     method: int = 3
     min_clip_ratio: float = 0.5
     flat_zones: bool = True
@@ -73,7 +75,7 @@ class QuantAssignRanges(ModulePass):
                 code="PIPELINE_ERROR",
                 hint="use a number above 0.5, at most 1",
             )
-        return RangeOptions(self.mode, self.percentile, self.min_clip_ratio)
+        return RangeOptions(self.mode, self.percentile, self.spared, self.min_clip_ratio)
 
     def _notice_short_tails(self, ctx: CompileContext) -> None:
         count = ctx.statistics.get(ctx.current_pass, {}).get("histogram_percentiles", 0)

@@ -12,9 +12,11 @@ from xdsl.ir import Operation, SSAValue
 from qbc.dialects import quant
 from qbc.dialects.quant import ParamsOp, ParamTable
 from qbc.passes.base import CompileContext, ModulePass, array_of
-from qbc.passes.quant.row_ranges import lookups_of, promote_row, value_names
+from qbc.passes.quant.row_ranges import lookups_of, promote_row, range_of, value_names
 from qbc.passes.quant.row_statistics import read_statistics
 
+NODE_CODES = 128  # distance of the nodes of a 16-bit table
+WORTHWHILE_GAIN_DB = 6.0
 _LINEAR = (quant.AddOp, quant.SubOp, quant.RequantizeOp, quant.ReshapeOp, quant.TransposeOp, quant.SliceOp)
 _SCALED = (quant.MulOp, quant.DivOp)
 
@@ -29,9 +31,10 @@ class QuantPromote16(ModulePass):
     2. Normalization: a value read only by layer norms and additions whose largest magnitude is more than `tail_ratio`
        times its 99.9th percentile.
     3. Lookups: a value read only by table lookups, when rounding it to 8 bits leaves an error at a table's output that
-       is less than `lookup_sqnr` dB below the output's variance.
+       is less than `lookup_sqnr` dB below the output's variance and a 16-bit table with its 513 nodes does better.
 
-    Rows with an encoding that the graph fixes are left alone. The range of a promoted row covers its extremes.
+    Rows with an encoding that the graph fixes are left alone. The range of a promoted row covers its extremes, that of
+    a lookup stays (rule 3).
 
     ```mlir
     quant.params "r4" {storage = i8, scale = 1.5 : f32, zero_point = 0, ...}   // read by quant.softmax only
@@ -43,7 +46,7 @@ class QuantPromote16(ModulePass):
     name: ClassVar[str] = "quant-promote-16"
     logit_step: float = 0.1
     tail_ratio: float = 8.0
-    lookup_sqnr: float = 32.0
+    lookup_sqnr: float = 33.0
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         table = ParamTable(op)
@@ -53,7 +56,7 @@ class QuantPromote16(ModulePass):
                 continue
             promoted.setdefault(row.row_name, (row, rule))
         for row, rule in promoted.values():
-            promote_row(table, row, ctx.store)
+            promote_row(table, row, ctx.store, keep_range=rule == "lookup")
             ctx.count(rule)
         ctx.report["promoted"] = [
             {"row": row.row_name, "rule": rule, "nodes": _nodes(table, row)} for row, rule in promoted.values()
@@ -102,17 +105,20 @@ class QuantPromote16(ModulePass):
         return False
 
     def _is_coarse_lookup(self, table: ParamTable, row: ParamsOp, ctx: CompileContext) -> bool:
-        """Return whether the error of 8-bit codes is too large at the output of a lookup that reads the row."""
-        from qbc.algorithms.flat_zones import rounding_sqnr
+        """Return whether 8-bit codes are too coarse for a lookup that reads the row and a 16-bit table is better."""
+        from qbc.algorithms.flat_zones import interpolation_sqnr, rounding_sqnr
 
         readers = lookups_of(table, row)
-        encoding = row.encoding
-        if not readers or encoding is None:
+        encoding, bounds = row.encoding, range_of(row)
+        if not readers or encoding is None or bounds is None:
             return False
         low, high = code_limits(encoding)
+        spacing = NODE_CODES * max(-bounds[0], bounds[1]) / quant.CODE_RANGES["i16"][1]
         for statistics in read_statistics(ctx.store, row).values():
             for function, _ in readers:
-                if rounding_sqnr(function, statistics, encoding[1], low, high) < self.lookup_sqnr:
+                coarse = rounding_sqnr(function, statistics, encoding[1], low, high)
+                fine = interpolation_sqnr(function, statistics, spacing, low, high)
+                if coarse < self.lookup_sqnr and fine > coarse + WORTHWHILE_GAIN_DB:
                     return True
         return False
 

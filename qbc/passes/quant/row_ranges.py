@@ -58,7 +58,7 @@ def clip_flat_zones(table: ParamTable, row: ParamsOp, store: BlobStore, *, asymm
     """Narrow the range of a row where everything that reads it is flat; return whether that changed the range."""
     from qbc.algorithms.flat_zones import active_range
 
-    bounds = _threshold(row)
+    bounds = range_of(row)
     readers = list(lookups_of(table, row) or ())
     if bounds is None or not readers:
         return False
@@ -76,11 +76,18 @@ def clip_flat_zones(table: ParamTable, row: ParamsOp, store: BlobStore, *, asymm
     return True
 
 
-def promote_row(table: ParamTable, row: ParamsOp, store: BlobStore) -> None:
-    """Give a row 16 bits; its range covers the extremes of its values, less what lookups do not tell apart."""
+def promote_row(table: ParamTable, row: ParamsOp, store: BlobStore, *, keep_range: bool) -> None:
+    """Give a row 16 bits, for the range it has or for the extremes of its values (less what lookups do not tell apart).
+
+    A 16-bit table has nodes 128 codes apart, so what feeds one keeps its range: a wider one moves the nodes apart.
+    """
     from qbc.algorithms.ranges import MAX, RangeOptions
 
+    bounds = range_of(row)
     table.set_storage(row, "i16")
+    if keep_range and bounds is not None:
+        set_range(table, row, *bounds, "i16", asymmetric=False)
+        return
     assign_encoding(table, row, store, RangeOptions(MAX), asymmetric=False)
     clip_flat_zones(table, row, store, asymmetric=False)
 
@@ -139,7 +146,8 @@ def _scalar_properties(op: Operation) -> Iterator[tuple[str, float | str]]:
             yield name, value.data
 
 
-def _threshold(row: ParamsOp) -> tuple[float, float] | None:
+def range_of(row: ParamsOp) -> tuple[float, float] | None:
+    """Return the bounds that the row's encoding was made for, or None where it has none."""
     attribute = row.properties.get("threshold")
     if not isinstance(attribute, DictionaryAttr):
         return None
@@ -168,4 +176,4 @@ def _no_statistics(table: ParamTable, row: ParamsOp) -> QBCompilerError:
     )
 
 
-__all__ = ["assign_encoding", "clip_flat_zones", "lookups_of", "promote_row", "set_range", "value_names"]
+__all__ = ["assign_encoding", "clip_flat_zones", "lookups_of", "promote_row", "range_of", "set_range", "value_names"]
