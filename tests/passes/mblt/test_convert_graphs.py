@@ -185,3 +185,22 @@ def test_old_models_convert_as_they_are_lifted() -> None:
     ]
     feed = {"x": normal(1, 2, 3, 4)}
     check_conversion(make_model(nodes, feed, {"scale": np.array([1, 1, 2, 2], np.float32)}, ["y"], opset=9), feed)
+
+
+def test_every_source_node_has_an_operation_or_a_reason() -> None:
+    nodes = [
+        helper.make_node("Identity", ["x"], ["i"], name="nothing"),
+        helper.make_node("Conv", ["i", "w"], ["a"], name="conv"),
+        helper.make_node("Transpose", ["a"], ["b"], name="there", perm=[0, 2, 3, 1]),
+        helper.make_node("Transpose", ["b"], ["c"], name="back", perm=[0, 3, 1, 2]),
+        helper.make_node("Dropout", ["c"], ["d"], name="drop"),
+        helper.make_node("Flatten", ["d"], ["y"], name="flatten"),
+    ]
+    feed = {"x": normal(1, 3, 6, 1)}
+    module, function, context = convert(make_model(nodes, feed, {"w": normal(4, 3, 6, 1)}, ["y"]))
+    MbltSinkTransposes().run(function, context)
+    present = {name for op in function.body.block.ops for name in source_names(op)}
+    removed = context.report["removed"]
+    assert {"nothing", "drop"} <= set(removed)
+    assert present.isdisjoint(removed)
+    assert present | set(removed) >= {node.name for node in nodes}

@@ -26,6 +26,7 @@ from qbc.passes.mblt.convert_framework_to_mblt import (
     shape,
 )
 from qbc.passes.mblt.convert_framework_to_mblt.converter import CONVERSIONS, CannotConvert, FunctionState, Node
+from qbc.passes.mblt.removed_nodes import named_nodes, record_missing
 
 FAMILIES = (activation, convolution, elementwise, matmul, normalization, pooling, reduction, resize, shape)
 UNSUPPORTED_ELEMENTS = ("f16", "bf16", "f64")
@@ -37,7 +38,7 @@ class ConvertFrameworkToMblt(ModulePass):
 
     Values keep the layout of the source model: a layout-sensitive op stands between two transposes, which
     `mblt-sink-transposes` removes. What did not convert is listed in `ctx.report["conversion"]` as
-    `{"node", "operator", "reason"}`.
+    `{"node", "operator", "reason"}`, nodes that need no operation in `ctx.report["removed"]`.
 
     Before:
     ```mlir
@@ -66,6 +67,7 @@ class ConvertFrameworkToMblt(ModulePass):
 def _convert_function(function: FuncOp, ctx: CompileContext, report: list[dict[str, str]]) -> None:
     old = function.body.block
     block = Block(arg_types=[argument.type for argument in old.args])
+    nodes = named_nodes(function)
     state = FunctionState(ctx, block, dict(zip(old.args, block.args, strict=True)))
     for source, target in zip(old.args, block.args, strict=True):
         target.name_hint = source.name_hint
@@ -86,6 +88,7 @@ def _convert_function(function: FuncOp, ctx: CompileContext, report: list[dict[s
         report.append({"node": names[0] if names else "", "operator": operator(op), "reason": reason})
     _replace_body(function, block)
     erase_dead_ops(function, is_removable=lambda op: isinstance(op, MbltOp | FrameworkConstantOp))
+    record_missing(ctx, nodes, function, "needs no operation: its result is its operand, a property, or not used")
 
 
 def _convert(op: Operation, state: FunctionState) -> str | None:

@@ -13,6 +13,7 @@ from qbc.passes.base import CompileContext, FunctionPass
 from qbc.passes.mblt.mblt_sink_transposes.boundary import absorb
 from qbc.passes.mblt.mblt_sink_transposes.permutations import moves_units_only
 from qbc.passes.mblt.mblt_sink_transposes.sweeps import Sweeper
+from qbc.passes.mblt.removed_nodes import named_nodes, record_missing
 
 # Sequences of sweeps (direction, eager) that are tried in turn; the one that moves the fewest elements stays.
 TRIALS = (
@@ -60,13 +61,14 @@ class MbltSinkTransposes(FunctionPass):
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         if not op.body.blocks:
             return
-        before = cost(op)
+        before, names = cost(op), named_nodes(op)
         _try(op, TRIALS[0], ctx, accept_equal=True)
         for trial in TRIALS[1:]:
             if cost(op) == (0, 0):
                 break
             _try(op, trial, ctx)
         Sweeper(op.body.block, ctx, eager=False).finish()
+        record_missing(ctx, names, op, "only moves data, and the moves cancel")
         ctx.count("transposes before", before[1])
         ctx.count("transposes after", cost(op)[1])
 
