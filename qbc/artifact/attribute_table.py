@@ -41,10 +41,10 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.ir import Attribute
-from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from qbc.dialects.blob import BlobRefAttr
+from qbc.dialects.common.parser import Utf8Parser
 
 Row = list[Any]
 
@@ -191,7 +191,7 @@ def _decode_float(row: Row, attributes: list[Attribute], context: Context) -> At
 
 
 def _decode_text(row: Row, attributes: list[Attribute], context: Context) -> Attribute:
-    parser = Parser(context, _text(row[1]))
+    parser = Utf8Parser(context, _text(row[1]))
     return parser.parse_attribute()
 
 

@@ -21,10 +21,10 @@ from xdsl.dialects.builtin import (
     UnknownLoc,
 )
 from xdsl.ir import Attribute, Operation
-from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, UnregisteredConstructException, VerifyException
 
+from qbc.dialects.common.parser import Utf8Parser
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext
 
@@ -42,7 +42,7 @@ class IRParseError(QBCompilerError):
         super().__init__(message)
 
 
-class IRParser(Parser):
+class IRParser(Utf8Parser):
     """Parser whose operations carry their file position when the text gives no location."""
 
     def __init__(self, ctx: CompileContext, text: str, name: str) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from io import StringIO
 
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from qbc.driver.context import make_context
+from qbc.passes.base import source_names
+from qbc.pipelines.text import parse_ir, print_ir
 
 BODY = """
 builtin.module attributes {framework.opset = 25 : i64, framework.metadata = {"a key" = "x\\ny"}} {
@@ -86,3 +88,15 @@ def test_verifier(line: str, message: str) -> None:
 def test_parser_refuses(line: str) -> None:
     with pytest.raises(ParseError):
         parse(line)
+
+
+def test_names_in_any_language() -> None:
+    attributes = '{note = "疗\\0A\\"é\\""}'
+    line = f'%0 = framework.Relu(%x) attributes {attributes} : (tensor<1x3x?x4xf32>) -> tensor<1xf32> loc("/层/Relu")'
+    module = parse_ir(make_context(), BODY.replace("LINES", line), "text")
+    relu = next(op for op in module.walk() if op.name == "framework.Relu")
+    assert relu.attributes["note"] == StringAttr('疗\n"é"')
+    assert source_names(relu) == ("/层/Relu",)
+    again = parse_ir(make_context(), print_ir(module), "text")
+    assert again.is_structurally_equivalent(module)
+    assert print_ir(again) == print_ir(module)
