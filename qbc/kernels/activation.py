@@ -9,7 +9,7 @@ import numpy as np
 from qbc.kernels.checks import MULTIPLIER_LIMIT, SHIFT_LIMIT, CallChecks, OutputRange
 from qbc.kernels.compile import Array, Scalar, jit
 from qbc.kernels.registry import Kernel
-from qbc.kernels.spec import CODE_RANGES, KernelCall
+from qbc.kernels.spec import CODE_RANGES, NUMPY_DTYPES, KernelCall
 from qbc.kernels.storage import store_codes
 
 
@@ -94,6 +94,18 @@ def _log_loop(x: Array, table: Array, c1: int, c2: int, m: int, s: int, z: int, 
         out[i] = min(max(z + (((e * c1 + v + c2) * m + half) >> s), lo), hi)
 
 
+def _tabulated(evaluate: Kernel, dtype: str) -> Kernel:
+    """Return the lookup of an i16 function in a table of its values at all 65,536 codes, computed here once."""
+    every_code = np.arange(1 << 16, dtype=np.uint16)
+    table = np.empty(1 << 16, NUMPY_DTYPES[dtype])
+    evaluate(every_code.view(np.int16), table)
+
+    def run(x: Array, out: Array) -> None:
+        _lut_loop(x.reshape(-1).view(np.uint16), table, out.reshape(-1))
+
+    return run
+
+
 def prepare_lut(call: KernelCall) -> Kernel:
     """`table[q + 128]` for an i8 input, to i8 or i16."""
     checks = CallChecks(call)
@@ -114,11 +126,7 @@ def prepare_lut16(call: KernelCall) -> Kernel:
     out_spec = checks.output(x_spec.shape)
     table = checks.int64("table", (513,), -(1 << 31), (1 << 31) - 1)
     clamp = checks.code_range("", out_spec.dtype, z=False)
-
-    def run(x: Array, out: Array) -> None:
-        _lut16_loop(x.reshape(-1), table, clamp.z, clamp.lo, clamp.hi, out.reshape(-1))
-
-    return run
+    return _tabulated(lambda x, out: _lut16_loop(x, table, clamp.z, clamp.lo, clamp.hi, out), out_spec.dtype)
 
 
 _TWICE_THE_POWER = {"reciprocal": -2, "rsqrt": -1, "sqrt": 1}
@@ -150,12 +158,8 @@ def prepare_mantissa_lut(call: KernelCall) -> Kernel:
     checks.require(int(np.abs(table).max()) < 1 << 31, "a table node does not fit 31 bits")
     p2 = _TWICE_THE_POWER[function]
     m, s, out_range = _rescale(checks)
-
-    def run(x: Array, out: Array) -> None:
-        z, lo, hi = out_range.z, out_range.lo, out_range.hi
-        _power_loop(x.reshape(-1), table, p2, m, s, z, lo, hi, out.reshape(-1))
-
-    return run
+    z, lo, hi = out_range.z, out_range.lo, out_range.hi
+    return _tabulated(lambda x, out: _power_loop(x, table, p2, m, s, z, lo, hi, out), call.output.dtype)
 
 
 def _prepare_log(checks: CallChecks, table: Array) -> Kernel:
@@ -165,12 +169,8 @@ def _prepare_log(checks: CallChecks, table: Array) -> Kernel:
     m, s = checks.rescale(bound)
     checks.require(1 <= s <= SHIFT_LIMIT, "the shift is out of range")
     out_range = checks.output_range()
-
-    def run(x: Array, out: Array) -> None:
-        z, lo, hi = out_range.z, out_range.lo, out_range.hi
-        _log_loop(x.reshape(-1), table, c1, c2, m, s, z, lo, hi, out.reshape(-1))
-
-    return run
+    z, lo, hi = out_range.z, out_range.lo, out_range.hi
+    return _tabulated(lambda x, out: _log_loop(x, table, c1, c2, m, s, z, lo, hi, out), checks.call.output.dtype)
 
 
 KINDS: dict[str, Callable[[KernelCall], Kernel]] = {

@@ -67,6 +67,18 @@ def broadcast_shape(checks: CallChecks, *specs: TensorSpec) -> tuple[int, ...]:
 
 
 @jit
+def floor_quotient(numerator: Scalar, divisor: Scalar) -> Scalar:
+    """Return floor(numerator / divisor), divisor > 0, exact where the result is below 2^40 in magnitude.
+
+    A float64 estimate is off by at most one there, and the integer remainder corrects it. A larger result stays far
+    outside every code range. Unlike integer division this vectorizes.
+    """
+    estimate = np.int64(np.floor(np.float64(numerator) / np.float64(divisor)))
+    rest = numerator - estimate * divisor
+    return estimate - (1 if rest < 0 else 0) + (1 if rest >= divisor else 0)
+
+
+@jit
 def _add_loop(
     a: Array,
     b: Array,
@@ -88,19 +100,22 @@ def _add_loop(
     wide_a, wide_b = np.int64(np.int32(ma)), np.int64(np.int32(mb))
     half = np.int64(1) << (s - 1)
     for r in range(offset_a.shape[0]):
-        start_a, start_b, start = offset_a[r], offset_b[r], r * n
+        row_a, row_b, target = a[offset_a[r] :], b[offset_b[r] :], out[r * n : (r + 1) * n]
         if step_a == 1 and step_b == 1:
             for i in range(n):
-                da = np.int64(np.int32(a[start_a + i] - za))
-                db = np.int64(np.int32(b[start_b + i] - zb))
+                da, db = np.int64(np.int32(row_a[i] - za)), np.int64(np.int32(row_b[i] - zb))
                 v = ((da * wide_a + db * wide_b + half) >> s) + z
-                out[start + i] = min(max(v, lo), hi)
+                target[i] = min(max(v, lo), hi)
+        elif step_a == 1:
+            constant = np.int64(np.int32(row_b[0] - zb)) * wide_b + half
+            for i in range(n):
+                v = ((np.int64(np.int32(row_a[i] - za)) * wide_a + constant) >> s) + z
+                target[i] = min(max(v, lo), hi)
         else:
             for i in range(n):
-                da = np.int64(np.int32(a[start_a + i * step_a] - za))
-                db = np.int64(np.int32(b[start_b + i * step_b] - zb))
+                da, db = np.int64(row_a[i * step_a]) - za, np.int64(row_b[i * step_b]) - zb
                 v = ((da * wide_a + db * wide_b + half) >> s) + z
-                out[start + i] = min(max(v, lo), hi)
+                target[i] = min(max(v, lo), hi)
 
 
 @jit
@@ -124,17 +139,22 @@ def _mul_loop(
     wide = np.int64(np.int32(m))
     half = np.int64(1) << (s - 1)
     for r in range(offset_a.shape[0]):
-        start_a, start_b, start = offset_a[r], offset_b[r], r * n
+        row_a, row_b, target = a[offset_a[r] :], b[offset_b[r] :], out[r * n : (r + 1) * n]
         if step_a == 1 and step_b == 1:
             for i in range(n):
-                product = np.int64(np.int32((a[start_a + i] - za) * (b[start_b + i] - zb)))
+                product = np.int64(np.int32((row_a[i] - za) * (row_b[i] - zb)))
                 v = ((product * wide + half) >> s) + z
-                out[start + i] = min(max(v, lo), hi)
+                target[i] = min(max(v, lo), hi)
+        elif step_a == 1:
+            constant = row_b[0] - zb
+            for i in range(n):
+                v = ((np.int64(np.int32((row_a[i] - za) * constant)) * wide + half) >> s) + z
+                target[i] = min(max(v, lo), hi)
         else:
             for i in range(n):
-                product = np.int64(np.int32((a[start_a + i * step_a] - za) * (b[start_b + i * step_b] - zb)))
+                product = np.int64(np.int32((row_a[i * step_a] - za) * (row_b[i * step_b] - zb)))
                 v = ((product * wide + half) >> s) + z
-                out[start + i] = min(max(v, lo), hi)
+                target[i] = min(max(v, lo), hi)
 
 
 @jit
@@ -156,18 +176,16 @@ def _div_loop(
     hi: int,
 ) -> None:
     for r in range(offset_a.shape[0]):
+        row_a, row_b, target = a[offset_a[r] :], b[offset_b[r] :], out[r * n : (r + 1) * n]
         for i in range(n):
-            da = np.int64(a[offset_a[r] + i * step_a]) - za
-            db = np.int64(b[offset_b[r] + i * step_b]) - zb
-            v: Scalar = min(max(z, lo), hi)
+            da, db = np.int64(row_a[i * step_a]) - za, np.int64(row_b[i * step_b]) - zb
+            magnitude: Scalar = max(abs(db), 1)
+            divisor = np.int64(magnitude) << t
+            numerator = 2 * (da * p if db > 0 else -da * p) + divisor
+            v: Scalar = z + floor_quotient(numerator, 2 * divisor)
             if db == 0:
-                if da != 0:
-                    v = hi if da > 0 else lo
-            else:
-                numerator = da * p if db > 0 else -da * p
-                divisor = abs(db) << t
-                v = min(max(z + (2 * numerator + divisor) // (2 * divisor), lo), hi)
-            out[r * n + i] = v
+                v = z if da == 0 else (hi if da > 0 else lo)
+            target[i] = min(max(v, lo), hi)
 
 
 def _operands(checks: CallChecks) -> tuple[TensorSpec, TensorSpec, BroadcastPlan, OutputRange]:

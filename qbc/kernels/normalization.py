@@ -10,6 +10,7 @@ import numpy as np
 
 from qbc.kernels.checks import MULTIPLIER_LIMIT, SHIFT_LIMIT, CallChecks, distance_bound
 from qbc.kernels.compile import Array, Scalar, jit
+from qbc.kernels.elementwise import floor_quotient
 from qbc.kernels.registry import Kernel
 from qbc.kernels.spec import KernelCall
 
@@ -55,7 +56,7 @@ def _softmax_loop(x: Array, out: Array, nodes: Array, k: int, q: int, g: int, z:
         divisor = total << g
         half = divisor >> 1
         for i in range(n):
-            out[r, i] = min(max(z + (e[i] * q + half) // divisor, lo), hi)
+            out[r, i] = min(max(z + floor_quotient(e[i] * q + half, divisor), lo), hi)
 
 
 @jit

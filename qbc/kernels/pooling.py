@@ -40,16 +40,25 @@ def _max_loop(x: Array, rows: Array, columns: Array, out: Array) -> None:
 
 @jit
 def _average_loop(
-    x: Array, rows: Array, columns: Array, which: Array, multiplier: Array, shift: Array, geometry: Array, out: Array
+    x: Array,
+    rows: Array,
+    columns: Array,
+    which: Array,
+    multiplier: Array,
+    shift: Array,
+    geometry: Array,
+    acc: Array,
+    out: Array,
 ) -> None:
+    """Average windows; acc is scratch of one sum a channel, int32 where that is enough."""
     zx, z, lo, hi = geometry[0], geometry[1], geometry[2], geometry[3]
     n, oh, ow, channels = out.shape
     h, w = x.shape[1], x.shape[2]
-    acc = np.empty(channels, np.int64)
     for b in range(n):
         for oy in range(oh):
             for ox in range(ow):
                 acc[:] = 0
+                taps = 0
                 for ky in range(rows.shape[1]):
                     y = rows[oy, ky]
                     if y < 0 or y >= h:
@@ -58,13 +67,16 @@ def _average_loop(
                         xx = columns[ox, kx]
                         if xx < 0 or xx >= w:
                             continue
+                        taps += 1
+                        source = x[b, y, xx]
                         for c in range(channels):
-                            acc[c] += x[b, y, xx, c] - zx
+                            acc[c] += source[c]
                 m, s = multiplier[which[oy, ox]], shift[which[oy, ox]]
                 half = np.int64(1) << (s - 1)
+                target = out[b, oy, ox]
                 for c in range(channels):
-                    v = ((acc[c] * m + half) >> s) + z
-                    out[b, oy, ox, c] = min(max(v, lo), hi)
+                    v = (((acc[c] - taps * zx) * m + half) >> s) + z
+                    target[c] = min(max(v, lo), hi)
 
 
 def _read(checks: CallChecks) -> WindowGeometry:
@@ -122,10 +134,12 @@ def prepare_avg_pool2d(call: KernelCall) -> Kernel:
     prove_channels(checks, bound, multiplier, shift)
     out_range = checks.output_range()
     rows, columns = geometry.positions(0), geometry.positions(1)
+    narrow = np.int32 if x_spec.dtype == "i8" and int(bound[0]) < 1 << 30 else np.int64
     scalars = np.array([zx, out_range.z, out_range.lo, out_range.hi], dtype=np.int64)
 
     def run(x: Array, out: Array) -> None:
-        _average_loop(x, rows, columns, which, multiplier, shift, scalars, out)
+        acc = np.empty(x_spec.shape[3], narrow)
+        _average_loop(x, rows, columns, which, multiplier, shift, scalars, acc, out)
 
     return run
 
