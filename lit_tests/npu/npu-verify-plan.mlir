@@ -25,11 +25,11 @@ npu.program @in_place target("aries-rb") mode("single") variant(0) inputs(#npu.h
 
 // -----
 
-// CHECK: V2: the buffer of A ends at 4194404, l2 has 4194304 bytes
+// CHECK: V2: the buffer of A ends at 1048676, l2 has 1048576 bytes
 // CHECK: V2: the buffer of Y is at 130, not a multiple of 64
 npu.program @v2 target("aries-rb") mode("single") variant(0) inputs(#npu.host<"x", f32, 0.5 : 0>) outputs(#npu.host<"y", f32, 0.25 : 0>) {
   %x = npu.buffer {type = !npu.t<100xi8>, size = 100, space = "dram", address = 0, input = 0} : !npu.buffer
-  %a = npu.buffer {type = !npu.t<100xi8>, size = 100, space = "l2", address = 4194304} : !npu.buffer loc("A")
+  %a = npu.buffer {type = !npu.t<100xi8>, size = 100, space = "l2", address = 1048576} : !npu.buffer loc("A")
   %y = npu.buffer {type = !npu.t<100xi8>, size = 100, space = "dram", address = 130} : !npu.buffer loc("Y")
   npu.lut ins(%x) outs(%a) {table = #blob.ref<"t" : tensor<256xi8>>} loc("A")
   npu.lut ins(%a) outs(%y) {table = #blob.ref<"t" : tensor<256xi8>>} loc("Y")

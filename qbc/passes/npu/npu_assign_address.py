@@ -11,7 +11,7 @@ from qbc.dialects.npu import BufferOp, ProgramOp
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, source_names
 from qbc.passes.npu.liveness import lifetimes
-from qbc.passes.npu.programs import ProgramPass, root_buffer, target_of
+from qbc.passes.npu.programs import ProgramPass, memory_bytes, root_buffer, target_of
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,9 @@ class NpuAssignAddress(ProgramPass):
     """Give every buffer a space and an address.
 
     Graph inputs and outputs lie in DRAM, where the host finds them. All others lie in the on-chip memory `l2` as far as
-    they fit: while the plan is too large, the buffer with most bytes times lifetime among those alive at the peak moves
-    to DRAM. Addresses come from five first-fit orders, the smallest plan is kept; too little DRAM is a RESOURCE_ERROR.
+    they fit into one core's share of it: while the plan is too large, the buffer with most bytes times lifetime among
+    those alive at the peak moves to DRAM. Addresses come from five first-fit orders, the smallest plan is kept; too
+    little DRAM is a RESOURCE_ERROR.
 
     Before: `npu.buffer {type = !npu.t<1x4xi8>, size = 4}`, after:
     `npu.buffer {type = !npu.t<1x4xi8>, size = 4, space = "l2", address = 0}`.
@@ -33,14 +34,15 @@ class NpuAssignAddress(ProgramPass):
         target = target_of(ctx)
         intervals = lifetimes(op, target.align.buffer_bytes)
         host = {root_buffer(value) for value in (*op.input_values, *op.return_op.values)}
-        capacity = target.l2.bytes if self.on_chip else 0
+        memory = memory_bytes(target)
+        capacity = memory["l2"] if self.on_chip else 0
         chip = [buffer for buffer in intervals if buffer not in host and intervals[buffer].size <= capacity]
         chip, plan = _fit(chip, intervals, capacity)
         on_chip = set(chip)
         rest = [buffer for buffer in intervals if buffer not in on_chip]
         dram = plan_addresses([intervals[buffer] for buffer in rest])
-        if dram.size > target.dram.bytes:
-            raise _too_large(rest, intervals, dram.size, target.dram.bytes)
+        if dram.size > memory["dram"]:
+            raise _too_large(rest, intervals, dram.size, memory["dram"])
         for space, placed, addresses in (("l2", chip, plan.addresses), ("dram", rest, dram.addresses)):
             for buffer, address in zip(placed, addresses, strict=True):
                 buffer.properties["space"] = StringAttr(space)

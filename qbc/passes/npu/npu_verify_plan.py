@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from qbc.dialects.npu import BufferOp, KernelOp, ProgramOp
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, source_names
-from qbc.passes.npu.programs import ProgramPass, buffers, commands, root_buffer, target_of
+from qbc.passes.npu.programs import ProgramPass, buffers, commands, memory_bytes, root_buffer, target_of
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,7 @@ class NpuVerifyPlan(ProgramPass):
 
     def run(self, op: ProgramOp, ctx: CompileContext) -> None:
         target = target_of(ctx)
-        capacities = {"l2": target.l2.bytes, "dram": target.dram.bytes}
-        problems = [*_interface(op, target.modes), *_places(op, capacities, target.align.buffer_bytes)]
+        problems = [*_interface(op, target.modes), *_places(op, memory_bytes(target), target.align.buffer_bytes)]
         if not problems:
             problems = _Ownership(op).follow()
         if problems:

@@ -35,6 +35,11 @@ def target_of(ctx: CompileContext) -> Target:
     return target
 
 
+def memory_bytes(target: Target) -> dict[str, int]:
+    """Return the bytes that one core may plan with: its share of the cluster's `l2`, because its neighbours run too."""
+    return {"l2": target.l2.bytes // target.topology.cores_per_cluster, "dram": target.dram.bytes}
+
+
 def commands(program: ProgramOp) -> list[KernelOp]:
     """Return the computing ops in order."""
     return [op for op in program.body.block.ops if isinstance(op, KernelOp)]
