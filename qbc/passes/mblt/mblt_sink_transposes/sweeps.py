@@ -68,7 +68,9 @@ class Sweeper:
             if isinstance(op, TransposeOp):
                 self._merge(op)
             elif isinstance(op, ReshapeOp):
-                self._merge_reshapes(op)
+                merged = self._merge_reshapes(op)
+                if merged is not None:
+                    self._sink_below(merged)
             elif isinstance(op, MatmulOp):
                 self._absorb_swap(op)
             elif isinstance(op, MbltOp):
@@ -86,21 +88,20 @@ class Sweeper:
             return
         self._replace(op, self._transposed(source, permutation))
 
-    def _merge_reshapes(self, op: ReshapeOp) -> None:
-        """Merge a reshape with the one before it; drop the identity."""
+    def _merge_reshapes(self, op: ReshapeOp) -> ReshapeOp | None:
+        """Merge a reshape with the one before it and drop the identity; return what is left."""
         source = op.operands[0]
         if isinstance(source.owner, ReshapeOp):
             source = source.owner.operands[0]
         if source.type == op.results[0].type:
             self._replace(op, source)
-            return
+            return None
         if source is op.operands[0]:
-            self._sink_below(op)
-            return
+            return op
         merged = ReshapeOp.of(source, result_type=op.results[0].type, location=op.location)
         self.block.insert_op_before(merged, op)
         self._replace(op, merged.results[0])
-        self._sink_below(merged)
+        return merged
 
     def finish(self) -> None:
         """Write transposes that only move axes of size 1 as reshapes, and merge reshapes."""
