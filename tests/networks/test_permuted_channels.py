@@ -14,13 +14,23 @@ from qbc.store import BlobStore
 from tests.support.networks import NETWORKS, compiled
 
 
+def _readers(program: Program, number: int) -> list[Command]:
+    """Commands that read the result of a record before something else is written to its address."""
+    output, readers = program.commands[number].output, []
+    for command in program.commands[number + 1 :]:
+        if output in command.inputs:
+            readers.append(command)
+        if (command.output.space, command.output.address) == (output.space, output.address):
+            break
+    return readers
+
+
 def _pair(program: Program) -> tuple[int, int]:
     """Numbers of a dense convolution and of the dense convolution that alone reads its result, right after it."""
     for number, (first, second) in enumerate(zip(program.commands, program.commands[1:], strict=False)):
         if first.kind != "conv2d" or second.kind != "conv2d" or second.attributes["groups"] != 1:
             continue
-        readers = [c for c in program.commands[number + 1 :] if first.output in c.inputs]
-        if second.inputs == (first.output,) and readers[:1] == [second]:
+        if second.inputs == (first.output,) and _readers(program, number) == [second]:
             return number, number + 1
     raise AssertionError("the network has no such pair")
 
