@@ -4,8 +4,6 @@ Every operator is `framework.<OnnxOperator>`, custom operators are `framework.op
 The module attribute `framework.opset` is always 25; graph names live in the `framework.name` attributes of `@main`.
 """
 
-from xdsl.ir import Dialect
-
 from qbc.dialects.framework.access import (
     attribute,
     build,
@@ -18,13 +16,13 @@ from qbc.dialects.framework.access import (
     results_by_position,
     tensor_attr,
 )
-from qbc.dialects.framework.ops import OPS_BY_NAME, ConstantOp, OpaqueOp, YieldOp
+from qbc.dialects.framework.ops import OPS_BY_NAME, ConstantOp, FrameworkDialect, OpaqueOp, YieldOp
 from qbc.dialects.framework.signature import ML_DOMAIN, ML_OPSET, OPSET
 from qbc.dialects.framework.types import OptionalType, RawAttr, RawTypeAttr, SequenceType, StringType, UnknownType
 
-Framework = Dialect(
+Framework = FrameworkDialect(
     "framework",
-    [*OPS_BY_NAME.values(), OpaqueOp, YieldOp],
+    [OpaqueOp, YieldOp],
     [StringType, UnknownType, SequenceType, OptionalType, RawTypeAttr, RawAttr],
 )
 

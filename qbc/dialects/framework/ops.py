@@ -6,10 +6,11 @@ read with the helpers of `qbc.dialects.framework.access`, by their ONNX names.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
@@ -160,12 +161,39 @@ def _make_class(signature: Signature) -> type[Operation]:
     return irdl_op_definition(type(f"{signature.name}Op", (FrameworkOp,), fields))
 
 
-OPS_BY_NAME: dict[str, type[Operation]] = {
-    name: ConstantOp if name == "Constant" else _make_class(signature) for name, signature in signatures().items()
-}
-globals().update({f"{name}Op": cls for name, cls in OPS_BY_NAME.items()})
+class _Classes(Mapping[str, type[Operation]]):
+    """Operator name -> class; a class is made when it is first asked for (all 213 take as long as importing numpy)."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, type[Operation]] = {"Constant": ConstantOp}
+
+    def __getitem__(self, name: str) -> type[Operation]:
+        made = self._made.get(name)
+        if made is None:
+            made = self._made[name] = _make_class(signatures()[name])
+        return made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(signatures())
+
+    def __len__(self) -> int:
+        return len(signatures())
+
+
+OPS_BY_NAME: Mapping[str, type[Operation]] = _Classes()
+
+
+class FrameworkDialect(Dialect):
+    """The dialect; its operator classes are made when a context loads it."""
+
+    @property
+    def operations(self) -> Iterator[type[Operation]]:
+        yield from self._operations
+        yield from OPS_BY_NAME.values()
 
 
 def __getattr__(name: str) -> Any:
-    # Only reached for names that are no operator; it also tells type checkers that the generated names exist.
+    """Return the class of an operator (`ConvOp`)."""
+    if name.endswith("Op") and name[:-2] in signatures():
+        return OPS_BY_NAME[name[:-2]]
     raise AttributeError(f"module {__name__!r} has no operator class {name!r}")
