@@ -30,7 +30,11 @@ def _pair(program: Program) -> tuple[int, int]:
     for number, (first, second) in enumerate(zip(program.commands, program.commands[1:], strict=False)):
         if first.kind != "conv2d" or second.kind != "conv2d" or second.attributes["groups"] != 1:
             continue
-        if second.inputs == (first.output,) and _readers(program, number) == [second]:
+        if (
+            second.inputs.count(first.output) == 1
+            and second.inputs[0] == first.output
+            and _readers(program, number) == [second]
+        ):
             return number, number + 1
     raise AssertionError("the network has no such pair")
 
