@@ -153,14 +153,20 @@ class ForwardConvOp(SpatialOp):
 
 @irdl_op_definition
 class Conv2dOp(ForwardConvOp):
-    """Convolution `[N,H,W,C] -> [N,OH,OW,OC]`; padded positions hold `zx`."""
+    """Convolution `[N,H,W,C] -> [N,OH,OW,OC]` with weight `[OC,KH,KW,C/groups]`.
+
+    `acc[o] = bias[o] + sum x*weight` over the window, padded positions hold `zx`;
+    `y = clamp(z + ((acc*multiplier[o] + 2^(shift[o]-1)) >> shift[o]), lo, hi)`, then `table[y+128]`, or the addition of the
+    last input with the `add_*` properties. 16-bit inputs: plane "hi" writes the partial sums over the high bytes (i32),
+    plane "lo" takes them as its second input and finishes.
+    """
 
     name = "npu.conv2d"
 
 
 @irdl_op_definition
 class DepthwiseConv2dOp(ForwardConvOp):
-    """Convolution with one group per input channel."""
+    """`npu.conv2d` with one group per input channel: weight `[OC,KH,KW,1]`, `OC` a multiple of the channels."""
 
     name = "npu.depthwise_conv2d"
 
@@ -172,7 +178,11 @@ class DepthwiseConv2dOp(ForwardConvOp):
 
 @irdl_op_definition
 class TransposeConv2dOp(SpatialOp):
-    """Transposed convolution; the gaps between inserted inputs hold `zx`, the result shape fixes the output padding."""
+    """Transposed convolution with weight `[OC,KH,KW,C/groups]`; what follows the sum is that of `npu.conv2d`.
+
+    Inputs are `strides` apart, the gaps between them and the borders hold `zx`; the result shape fixes the padding of the
+    output, which is smaller than the stride or the dilation.
+    """
 
     name = "npu.transpose_conv2d"
     KIND: ClassVar[str] = "transpose_conv2d"
@@ -193,7 +203,10 @@ class TransposeConv2dOp(SpatialOp):
 
 @irdl_op_definition
 class LinearOp(AccumulateOp):
-    """Fully connected layer over the last axis: `[..., IC] -> [..., OC]`, weight `[OC, IC]`."""
+    """Fully connected layer over the last axis: `[..., IC] -> [..., OC]`, weight `[OC, IC]`.
+
+    `acc[o] = bias[o] + sum_i x[i]*weight[o,i]`; what follows is that of `npu.conv2d`.
+    """
 
     name = "npu.linear"
     KIND: ClassVar[str] = "linear"
