@@ -15,6 +15,7 @@ from qbc.driver.context import make_context
 from qbc.execute.float_ort import FloatSession
 from qbc.execute.float_torch import run
 from qbc.frontends.onnx import import_onnx
+from qbc.passes.base import source_names
 from qbc.pipelines.phases import load_preset
 from qbc.pipelines.runner import run_pipeline
 from qbc.store import BlobStore
@@ -69,10 +70,14 @@ def test_float_outputs_equal_those_of_the_source(name: str) -> None:
     store = BlobStore()
     context = make_context(store=store)
     module = import_onnx(path, store, input_shapes={entry.name: inputs[0].shape})
+    nodes = {node for op in module.walk() if op.name != "framework.Constant" for node in source_names(op)}
     for phase in ("import", "convert"):
         run_pipeline(module, load_preset("default").pipeline(phase), context)
     func = next(op for op in module.ops if op.name == "func.func")
     assert not context.report["conversion"]
+    assert (
+        nodes <= {node for op in module.walk() for node in source_names(op)} | context.report.get("removed", {}).keys()
+    )
     counts = Counter(op_names(func))
     assert {kind: counts[kind] for kind in FUSED.get(name, {})} == FUSED.get(name, {})
 

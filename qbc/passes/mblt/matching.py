@@ -244,13 +244,15 @@ def note_removed(ctx: CompileContext, op: Operation, reason: str) -> None:
 
 
 def sweep(func: Operation, ctx: CompileContext) -> None:
-    """Erase mblt ops whose results nobody uses any more."""
+    """Erase mblt ops whose results nobody uses any more, and record their source nodes as removed."""
+
+    def is_removable(op: Operation) -> bool:
+        if not isinstance(op, MbltOp) and not is_side_effect_free(op):
+            return False
+        note_removed(ctx, op, "its value is part of other ops, or unused")
+        return True
+
     ctx.count("erased", erase_dead_ops(func, is_removable=is_removable))
-
-
-def is_removable(op: Operation) -> bool:
-    """Whether an unused op may be erased: mblt ops are pure."""
-    return isinstance(op, MbltOp) or is_side_effect_free(op)
 
 
 def trailing_axes(rank: int, axes: Sequence[int]) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp
@@ -187,7 +188,9 @@ class _SinkSqueeze(RewritePattern):
         data = constant_data(self.ctx, value)
         if data is None:
             return None
-        return new_constant(self.ctx, data.reshape(_with_axes(data.shape, axes)), data.dtype.name)
+        expanded = new_constant(self.ctx, data.reshape(_with_axes(data.shape, axes)), data.dtype.name)
+        expanded.location = cast("Operation", value.owner).location
+        return expanded
 
 
 @dataclass
