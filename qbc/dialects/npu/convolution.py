@@ -156,9 +156,9 @@ class Conv2dOp(ForwardConvOp):
     """Convolution `[N,H,W,C] -> [N,OH,OW,OC]` with weight `[OC,KH,KW,C/groups]`.
 
     `acc[o] = bias[o] + sum x*weight` over the window, padded positions hold `zx`;
-    `y = clamp(z + ((acc*multiplier[o] + 2^(shift[o]-1)) >> shift[o]), lo, hi)`, then `table[y+128]`, or the addition of the
-    last input with the `add_*` properties. 16-bit inputs: plane "hi" writes the partial sums over the high bytes (i32),
-    plane "lo" takes them as its second input and finishes.
+    `y = clamp(z + ((acc*multiplier[o] + 2^(shift[o]-1)) >> shift[o]), lo, hi)`, then `table[y + 128]`, or the addition
+    of the last input with the `add_*` properties. 16-bit inputs: plane "hi" writes the partial sums over the high bytes
+    (i32), plane "lo" takes them as its second input and finishes.
     """
 
     name = "npu.conv2d"
@@ -180,8 +180,8 @@ class DepthwiseConv2dOp(ForwardConvOp):
 class TransposeConv2dOp(SpatialOp):
     """Transposed convolution with weight `[OC,KH,KW,C/groups]`; what follows the sum is that of `npu.conv2d`.
 
-    Inputs are `strides` apart, the gaps between them and the borders hold `zx`; the result shape fixes the padding of the
-    output, which is smaller than the stride or the dilation.
+    Inputs are `strides` apart, the gaps between them and the borders hold `zx`; the result shape fixes the padding of
+    the output, which is smaller than the stride or the dilation.
     """
 
     name = "npu.transpose_conv2d"
