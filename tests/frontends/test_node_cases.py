@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.frontends.node_cases import all_cases, check
 
-STEP = 9
+STEP = 16
 
 
 def test_sample_round_trips(tmp_path: Path) -> None:
