@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from qbc.dialects.blob import BlobAttr
 from qbc.dialects.common.plain_form import PlainFormOp
-from qbc.dialects.common.shapes import compatible
+from qbc.dialects.common.shapes import DYNAMIC, compatible
 
 TENSOR = base(TensorType)
 ACTIVATIONS = ("relu", "relu6", "clip")
@@ -106,7 +106,8 @@ def _agrees(inferred: Attribute, actual: Attribute) -> bool:
 
 def check_blob(blob: BlobAttr, shape: Sequence[int], what: str) -> None:
     """Check the shape of a weight; `what` names it in the message."""
-    require(blob.shape == tuple(shape), f"expected {what} of shape {list(shape)}, got {list(blob.shape)}")
+    sizes = ", ".join("?" if size == DYNAMIC else str(size) for size in shape)
+    require(blob.shape == tuple(shape), f"expected {what} of shape [{sizes}], got {list(blob.shape)}")
 
 
 def check_activation(op: PlainFormOp) -> None:

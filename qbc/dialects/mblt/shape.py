@@ -38,7 +38,10 @@ class TransposeOp(MbltOp):
 
     def infer_result_type(self) -> Attribute:
         shape, permutation = shape_of(self.operands[0]), self.ints("permutation")
-        require(sorted(permutation) == list(range(len(shape))), f"{list(permutation)} is no permutation of {len(shape)} axes")
+        require(
+            sorted(permutation) == list(range(len(shape))),
+            f"{list(permutation)} is no permutation of {len(shape)} axes",
+        )
         return self.with_shape([shape[axis] for axis in permutation])
 
 

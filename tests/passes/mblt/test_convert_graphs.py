@@ -204,3 +204,13 @@ def test_every_source_node_has_an_operation_or_a_reason() -> None:
     assert {"nothing", "drop"} <= set(removed)
     assert present.isdisjoint(removed)
     assert present | set(removed) >= {node.name for node in nodes}
+
+
+def test_unknown_channels_leave_an_operator_in_framework() -> None:
+    nodes = [helper.make_node("Gemm", ["x", "w"], ["y"], name="head")]
+    feed = {"x": normal(2, 4)}
+    model = make_model(nodes, feed, {"w": normal(4, 3)}, ["y"], shapes={"x": ["N", "C"]})
+    module, function, context = convert(model)
+    module.verify()
+    assert names_of(function) == ["framework.Constant", "framework.Gemm"]
+    assert context.report["conversion"][0]["reason"] == "expected a weight of shape [3, ?], got [3, 4]"

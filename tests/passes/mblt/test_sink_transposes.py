@@ -60,6 +60,7 @@ def sink(graph: MbltGraph, *results: SSAValue) -> list[str]:
 # --- algebra -----------------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(st.permutations(range(4)), st.permutations(range(4)))
 def test_permutations_compose_as_numpy_transposes(first: list[int], second: list[int]) -> None:
     data = np.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5)
@@ -68,6 +69,7 @@ def test_permutations_compose_as_numpy_transposes(first: list[int], second: list
     assert data.transpose(first).shape == permuted(data.shape, first)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.data())
 def test_only_units_move_where_a_transpose_is_a_reshape(shape: list[int], data: st.DataObject) -> None:
     permutation = data.draw(st.permutations(range(len(shape))))
@@ -83,7 +85,7 @@ def factorizations(total: int, rank: int) -> list[tuple[int, ...]]:
     return [shape for shape in itertools.product(divisors, repeat=rank) if prod(shape) == total]
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_a_transpose_swaps_with_a_reshape_without_a_change_of_values(data: st.DataObject) -> None:
     total = data.draw(st.sampled_from([12, 24, 30]))

@@ -133,9 +133,14 @@ class Node:
     def emit(
         self, op_class: type[MbltOp], *operands: SSAValue, result_type: Attribute | None = None, **properties: object
     ) -> SSAValue:
-        """Append an mblt op with the location of the source node and return its result."""
+        """Append an mblt op with the location of the source node and return its result.
+
+        An op that breaks a rule of its class (an unknown size where a known one is needed) raises VerifyException,
+        which leaves the operator in framework like a refusal.
+        """
         op = op_class.of(*operands, result_type=result_type, location=self.op.location, **properties)
         self.state.block.add_op(op)
+        op.check()
         return op.results[0]
 
     def blob(self, array: npt.NDArray[Any]) -> Attribute:
