@@ -48,14 +48,19 @@ class Program:
         for slot in self.unused_arguments:
             slots[slot] = None
         for step in self.steps:
-            result = step.function(*[slots[slot] for slot in step.inputs])
-            outputs = (result,) if len(step.outputs) == 1 else result
-            for slot, data in zip(step.outputs, outputs, strict=True):
-                slots[slot] = data
-                _observe(watch, slot, data)
-            for slot in step.free:
-                slots[slot] = None
+            _run_step(step, slots, watch)
         return [slots[slot] for slot in self.results]
+
+
+def _run_step(step: Step, slots: list[Any], watch: Mapping[int, Observer]) -> None:
+    # a function of its own, so that its locals do not keep a value alive during the next step
+    result = step.function(*[slots[slot] for slot in step.inputs])
+    outputs = (result,) if len(step.outputs) == 1 else result
+    for slot, data in zip(step.outputs, outputs, strict=True):
+        slots[slot] = data
+        _observe(watch, slot, data)
+    for slot in step.free:
+        slots[slot] = None
 
 
 def _observe(watch: Mapping[int, Observer], slot: int, data: Any) -> None:
