@@ -1,4 +1,4 @@
-"""Mean input of a weighted operation for every kernel tap, with zero padding counted exactly.
+"""Means over the inputs of layers: per kernel tap of a weighted operation, with zero padding counted exactly.
 
 A convolution output position o reads input row `o*stride + tap*dilation - padding`; outside the input it reads zero.
 The mean over all output positions of what a tap reads is linear in the input, so two small counting matrices (rows and
@@ -107,6 +107,28 @@ class ChannelMean:
     def mean(self) -> F64:
         """Mean input, [C]."""
         return np.asarray(self._sum / max(self._count, 1))
+
+
+@dataclass
+class InverseVariance:
+    """Running mean of `1 / (variance + epsilon)` over the rows (trailing `rank` axes) of what a layer norm reads."""
+
+    rank: int
+    epsilon: float
+    _sum: float = 0.0
+    _rows: int = 0
+
+    def add(self, x: npt.NDArray[np.generic]) -> None:
+        """Add inputs whose trailing axes are normalized."""
+        axes = tuple(range(x.ndim - self.rank, x.ndim))
+        variance = np.asarray(x, np.float64).var(axis=axes)
+        self._sum += float((1.0 / np.maximum(variance + self.epsilon, 1e-30)).sum())
+        self._rows += variance.size
+
+    @property
+    def mean(self) -> float:
+        """Mean over all rows."""
+        return self._sum / max(self._rows, 1)
 
 
 def mean_output_error(error: F64, mean: F64, groups: int = 1) -> F64:

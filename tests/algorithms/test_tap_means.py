@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as functional
 
-from qbc.algorithms.tap_means import ChannelMean, TapMean, TapWindow, mean_output_error
+from qbc.algorithms.tap_means import ChannelMean, InverseVariance, TapMean, TapWindow, mean_output_error
 
 
 @pytest.mark.parametrize("channel_first", [True, False])
@@ -58,3 +58,13 @@ def test_linear() -> None:
     mean.add(x[1:])
     expected = (x @ weight.T).reshape(-1, 3).mean(0)
     np.testing.assert_allclose(mean_output_error(weight, mean.mean), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_inverse_variance() -> None:
+    rng = np.random.default_rng(4)
+    x = (rng.standard_normal((3, 4, 5, 6)) * rng.uniform(0.1, 3.0, (3, 4, 1, 1))).astype(np.float32)
+    spread = InverseVariance(2, 1e-3)
+    spread.add(x[:1])
+    spread.add(x[1:])
+    expected = (1 / (x.reshape(12, 30).astype(np.float64).var(axis=1) + 1e-3)).mean()
+    assert spread.mean == pytest.approx(expected, rel=1e-9)

@@ -28,6 +28,7 @@ class QuantAssignRanges(ModulePass):
       extreme must gain 1 dB).
     - `method` 0, 1: symmetric i8 (zero point 0); 2, 3: i8 with a zero point. i16 is symmetric under every method and
       covers the extremes in modes 0 and 1.
+    - A row with the maximum or minimum over an axis covers its extremes in mode 1: those decide the result.
     - A row with several values gets one range: the candidate with the least relative error summed over the values.
     - A value that feeds only table lookups or clamps is not given codes where those are flat.
 

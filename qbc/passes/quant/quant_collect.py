@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, f64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from qbc.dialects import quant
 from qbc.dialects.blob import read_blob, write_blob
 from qbc.dialects.quant import ParamTable, quantized_element
-from qbc.dialects.quant.base import ints, number, shape_of
+from qbc.dialects.quant.base import integer, ints, number, shape_of
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, ModulePass, SampleSource, source_names
 from qbc.passes.quant.legality import SHARED_BY_UNION, is_movement, tied_values
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from qbc.algorithms.statistics import Sketch
-    from qbc.algorithms.tap_means import ChannelMean, TapMean
+    from qbc.algorithms.tap_means import ChannelMean, InverseVariance, TapMean
     from qbc.dialects.quant import WeightedOp
 
     Observer = Callable[[npt.NDArray[np.generic]], None]
 
 FLOAT_FUNCTIONS = "float_functions"  # in ctx.report: function name -> the float graph that was observed
+INVERSE_VARIANCE = "inverse_variance"  # attribute of layer norms: mean over rows of 1 / (variance + epsilon)
 INPUT_MEAN = "input_mean"  # attribute of weighted operations: mean input per kernel tap
 
 
@@ -39,7 +40,8 @@ class QuantCollect(ModulePass):
     """Runs the float graph on the samples and records what range and bias passes need.
 
     - every row gets the statistics of its values (minimum, maximum, mean, exact tails, histogram) as blobs;
-    - every convolution and linear layer gets `input_mean`, its mean input per kernel tap (borders included).
+    - every convolution and linear layer gets `input_mean`, its mean input per kernel tap (borders included);
+    - every layer norm gets `inverse_variance`, the mean of 1 / (variance + epsilon) over its rows.
 
     `samples` limits the number of samples (0 = all), `topk_ratio` is the share of elements kept exactly at each end.
     Raises NO_CALIBRATION_DATA without samples, INVALID_CALIBRATION_DATA when a value becomes NaN or infinite.
@@ -79,6 +81,7 @@ class _Collector:
         self.lifted: Lifted = lift(function)
         self.sketches: dict[SSAValue, Sketch] = {}
         self.means: dict[WeightedOp, TapMean | ChannelMean] = {}
+        self.spreads: dict[quant.LayerNormOp, InverseVariance] = {}
 
     def run(self, samples: SampleSource, limit: int, tail_ratio: float) -> None:
         observers = self._observers()
@@ -92,6 +95,7 @@ class _Collector:
     def _observers(self) -> dict[SSAValue, list[Observer]]:
         """Return the float values to watch and what to do with each."""
         from qbc.algorithms.statistics import Sketch
+        from qbc.algorithms.tap_means import InverseVariance
 
         observers: dict[SSAValue, list[Observer]] = {}
         for value in _values_to_observe(self.function.body.block, self.table):
@@ -101,6 +105,11 @@ class _Collector:
             if isinstance(op, quant.WeightedOp):
                 mean = self.means[op] = _mean_of(op)
                 observers.setdefault(self.lifted.values[op.operands[0]], []).append(mean.add)
+            elif isinstance(op, quant.LayerNormOp):
+                spread = self.spreads[op] = InverseVariance(
+                    integer(op, "normalized_rank", 1), number(op, "epsilon", 0.0)
+                )
+                observers.setdefault(self.lifted.values[op.operands[0]], []).append(spread.add)
         return observers
 
     def _stream(
@@ -143,6 +152,8 @@ class _Collector:
             self._write_constant(constant, f"c{index:04}", tail_ratio)
         for weighted, mean in self.means.items():
             weighted.attributes[INPUT_MEAN] = write_blob(self.ctx.store, mean.mean.astype("float32"))
+        for norm, spread in self.spreads.items():
+            norm.attributes[INVERSE_VARIANCE] = FloatAttr(spread.mean, f64)
         self.ctx.count("values", len(self.sketches))
 
     def _write_constant(self, op: quant.ConstantOp, key: str, tail_ratio: float) -> None:

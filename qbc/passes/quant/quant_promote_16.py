@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,12 +13,17 @@ from xdsl.ir import Operation, SSAValue
 from qbc.dialects import quant
 from qbc.dialects.quant import ParamsOp, ParamTable
 from qbc.passes.base import CompileContext, ModulePass, array_of
+from qbc.passes.quant.quant_collect import INVERSE_VARIANCE
 from qbc.passes.quant.row_ranges import lookups_of, promote_row, range_of, value_names
 from qbc.passes.quant.row_statistics import read_statistics
 
 NODE_CODES = 128  # distance of the nodes of a 16-bit table
 WORTHWHILE_GAIN_DB = 6.0
 _LINEAR = (quant.AddOp, quant.SubOp, quant.RequantizeOp, quant.ReshapeOp, quant.TransposeOp, quant.SliceOp)
+_WITHOUT_PRODUCTS = (
+    quant.LayerNormOp, quant.AddOp, quant.SubOp, quant.ReduceMaxOp, quant.ReduceMinOp, quant.MaxPool2dOp,
+    quant.ReshapeOp, quant.TransposeOp, quant.SliceOp, quant.ConcatOp, quant.GatherOp,
+)  # fmt: skip
 _SCALED = (quant.MulOp, quant.DivOp)
 
 
@@ -28,10 +34,11 @@ class QuantPromote16(ModulePass):
     1. Logits: a value that feeds a softmax, directly or through additions, masks and scalings, when
        `beta * step > logit_step`. A logit moves by at most half a step, so a probability changes by at most a factor
        `exp(+-step)`.
-    2. Normalization: a value read only by layer norms and additions whose largest magnitude is more than `tail_ratio`
-       times its 99.9th percentile.
+    2. Normalization: a value that a layer norm reads, and otherwise only additions, maxima and data movement, when
+       rounding it to 8 bits leaves an error after the norm that is less than `sqnr` dB below the norm's variance (rows
+       of small spread enlarge it), or when its largest magnitude is more than `tail_ratio` times its 99.9th percentile.
     3. Lookups: a value read only by table lookups, when rounding it to 8 bits leaves an error at a table's output that
-       is less than `lookup_sqnr` dB below the output's variance and a 16-bit table with its 513 nodes does better.
+       is less than `sqnr` dB below the output's variance and a 16-bit table with its 513 nodes does better.
 
     Rows with an encoding that the graph fixes are left alone. The range of a promoted row covers its extremes, that of
     a lookup stays (rule 3).
@@ -46,7 +53,7 @@ class QuantPromote16(ModulePass):
     name: ClassVar[str] = "quant-promote-16"
     logit_step: float = 0.1
     tail_ratio: float = 8.0
-    lookup_sqnr: float = 33.0
+    sqnr: float = 33.0
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         table = ParamTable(op)
@@ -67,7 +74,7 @@ class QuantPromote16(ModulePass):
             if isinstance(inner, quant.SoftmaxOp):
                 yield from self._logits(inner.operands[0], _number(inner, "beta", 1.0), table, ctx)
         for row in table:
-            if self._is_spiky_normalization(table, row, ctx):
+            if self._is_coarse_normalization(table, row, ctx):
                 yield row, "normalization"
             elif self._is_coarse_lookup(table, row, ctx):
                 yield row, "lookup"
@@ -91,10 +98,15 @@ class QuantPromote16(ModulePass):
             if factor is not None:
                 yield from self._logits(owner.operands[0], gain * factor, table, ctx)
 
-    def _is_spiky_normalization(self, table: ParamTable, row: ParamsOp, ctx: CompileContext) -> bool:
-        readers = {type(use.operation) for member in table.members(row) for use in member.uses}
-        if quant.LayerNormOp not in readers or not readers <= {quant.LayerNormOp, quant.AddOp}:
+    def _is_coarse_normalization(self, table: ParamTable, row: ParamsOp, ctx: CompileContext) -> bool:
+        """Return whether a layer norm reads the row, nothing that multiplies does, and 8-bit codes are too coarse."""
+        readers = [use.operation for member in table.members(row) for use in member.uses]
+        norms = [reader for reader in readers if isinstance(reader, quant.LayerNormOp)]
+        if row.encoding is None or not norms or not all(isinstance(reader, _WITHOUT_PRODUCTS) for reader in readers):
             return False
+        return any(_normalized_sqnr(norm, row.encoding[1]) < self.sqnr for norm in norms) or self._is_spiky(row, ctx)
+
+    def _is_spiky(self, row: ParamsOp, ctx: CompileContext) -> bool:
         from qbc.algorithms.ranges import percentile_range
 
         for statistics in read_statistics(ctx.store, row).values():
@@ -118,7 +130,7 @@ class QuantPromote16(ModulePass):
             for function, _ in readers:
                 coarse = rounding_sqnr(function, statistics, encoding[1], low, high)
                 fine = interpolation_sqnr(function, statistics, spacing, low, high)
-                if coarse < self.lookup_sqnr and fine > coarse + WORTHWHILE_GAIN_DB:
+                if coarse < self.sqnr and fine > coarse + WORTHWHILE_GAIN_DB:
                     return True
         return False
 
@@ -128,6 +140,17 @@ def code_limits(encoding: tuple[str, float, int]) -> tuple[float, float]:
     storage, scale, zero_point = encoding
     low, high = quant.CODE_RANGES[storage]
     return scale * (low - zero_point), scale * (high - zero_point)
+
+
+def _normalized_sqnr(norm: quant.LayerNormOp, step: float) -> float:
+    """Return, in dB, how far the error of rounding its input to `step` lies below the unit variance of a layer norm.
+
+    A row of variance v enlarges the squared error step^2 / 12 by 1 / v; `quant-collect` has measured the mean of 1 / v.
+    """
+    gain = norm.attributes.get(INVERSE_VARIANCE)
+    if not isinstance(gain, FloatAttr) or gain.value.data <= 0.0:
+        return math.inf
+    return -10.0 * math.log10(gain.value.data * step**2 / 12.0)
 
 
 def _constant_factor(op: Operation, ctx: CompileContext) -> float | None:

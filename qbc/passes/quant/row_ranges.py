@@ -21,11 +21,16 @@ if TYPE_CHECKING:
     from qbc.store import BlobStore
 
 
+_EXTREMES = (quant.ReduceMaxOp, quant.ReduceMinOp)
+
+
 def assign_encoding(
     table: ParamTable, row: ParamsOp, store: BlobStore, options: RangeOptions, *, asymmetric: bool
 ) -> bool:
     """Set the encoding of a row from its statistics; return whether a percentile had to be estimated.
 
+    A percentile is not taken where the tail matters: 16 bits have codes for it, and a maximum over an axis reads
+    nothing else.
     Raises QUANTIZATION_ERROR when the row has no statistics.
     """
     from qbc.algorithms.ranges import MAX, MAX_PERCENTILE, RangeOptions, choose_range, encode_constant, merge_ranges
@@ -34,8 +39,8 @@ def assign_encoding(
     if not statistics:
         raise _no_statistics(table, row)
     storage = row.bits or "i8"
-    if storage == "i16" and options.mode == MAX_PERCENTILE:
-        options = RangeOptions(MAX)  # 16 bits have codes for the tail
+    if options.mode == MAX_PERCENTILE and (storage == "i16" or _holds_extremes(table, row)):
+        options = RangeOptions(MAX)
     if all(part.minimum == part.maximum for part in statistics) and len({part.minimum for part in statistics}) == 1:
         _set(table, row, encode_constant(statistics[0].minimum, storage))
         return False
@@ -44,6 +49,16 @@ def assign_encoding(
     chosen = merge_ranges(members, storage, zero_point)
     set_range(table, row, chosen.low, chosen.high, storage, asymmetric=zero_point)
     return chosen.estimated
+
+
+def _holds_extremes(table: ParamTable, row: ParamsOp) -> bool:
+    """Return whether a maximum or minimum over an axis reads the row, directly or after lookups."""
+    members = table.members(row)
+    if any(isinstance(member.owner, _EXTREMES) for member in members):
+        return True
+    lookups = [use.operation for member in members for use in member.uses if isinstance(use.operation, quant.LutOp)]
+    results = [table.row_of(lookup.results[0]) for lookup in lookups]
+    return any(result is not None and result is not row and _holds_extremes(table, result) for result in results)
 
 
 def set_range(table: ParamTable, row: ParamsOp, low: float, high: float, storage: str, *, asymmetric: bool) -> None:

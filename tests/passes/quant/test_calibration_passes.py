@@ -180,15 +180,15 @@ def test_fixed_rows_are_kept(network: Network) -> None:
     quant.ParamTable(network.module).set_encoding(row, "i8", 0.25, -128)
     row.properties["fixed"] = UnitAttr()
     QuantAssignRanges().run(network.module, network.ctx)
-    QuantPromote16(lookup_sqnr=200.0).run(network.module, network.ctx)
+    QuantPromote16(sqnr=200.0).run(network.module, network.ctx)
     assert row.encoding == ("i8", 0.25, -128)
 
 
 def test_lookup_promotion_follows_the_bound(network: Network) -> None:
     QuantAssignRanges().run(network.module, network.ctx)
-    QuantPromote16(lookup_sqnr=10.0).run(network.module, network.ctx)
+    QuantPromote16(sqnr=10.0).run(network.module, network.ctx)
     assert network.row("r1").bits == "i8"
-    QuantPromote16(lookup_sqnr=120.0).run(network.module, network.ctx)
+    QuantPromote16(sqnr=120.0).run(network.module, network.ctx)
     assert [network.row(name).bits for name in ("r0", "r1", "r2", "r3")] == ["i8", "i16", "i8", "i8"]
     _, scale, zero = network.row("r1").encoding or ("", 0.0, 0)
     assert zero == 0 and scale == pytest.approx(network.pre_activation().max() / 32639, rel=0.01)
@@ -225,9 +225,9 @@ def test_logits_of_a_softmax_are_promoted() -> None:
     QuantCollect().run(network.module, network.ctx)
     QuantAssignRanges().run(network.module, network.ctx)
     step = (network.row("r2").encoding or ("", 0.0, 0))[1]
-    QuantPromote16(logit_step=1.01 * step, lookup_sqnr=-100.0).run(network.module, network.ctx)
+    QuantPromote16(logit_step=1.01 * step, sqnr=-100.0).run(network.module, network.ctx)
     assert network.row("r2").bits == "i8"
-    QuantPromote16(logit_step=0.99 * step, lookup_sqnr=-100.0).run(network.module, network.ctx)
+    QuantPromote16(logit_step=0.99 * step, sqnr=-100.0).run(network.module, network.ctx)
     assert network.row("r2").bits == "i16"
     assert network.ctx.report["promoted"][0]["rule"] == "logits"
 
@@ -355,3 +355,67 @@ def test_report_needs_the_collecting_run() -> None:
     with pytest.raises(QBCompilerError) as caught:
         QuantReport().run(Network().module, Network().ctx)
     assert caught.value.code == "NO_CALIBRATION_DATA"
+
+
+NORM_TEXT = """
+builtin.module {
+  quant.params "r0"
+  quant.params "r1"
+  quant.params "r2"
+  func.func @main(%x: tensor<1x4x8xf32> {mblt.name = "x"}) -> (tensor<1x4x8xf32> {mblt.name = "y"}) {
+    %0 = quant.quantize %x : tensor<1x4x8xf32> -> tensor<1x4x8x!quant.q<"r0">>
+    %1 = quant.add %0, %0 : (tensor<1x4x8x!quant.q<"r0">>, tensor<1x4x8x!quant.q<"r0">>) -> tensor<1x4x8x!quant.q<"r1">>
+    %2 = quant.layer_norm %1 {normalized_rank = 1, epsilon = 1.0e-5 : f32} : tensor<1x4x8x!quant.q<"r1">> -> \
+tensor<1x4x8x!quant.q<"r2">>
+    %3 = quant.dequantize %2 : tensor<1x4x8x!quant.q<"r2">> -> tensor<1x4x8xf32>
+    func.return %3 : tensor<1x4x8xf32>
+  }
+}
+"""
+
+
+def test_coarse_inputs_of_a_layer_norm_are_promoted() -> None:
+    from xdsl.parser import Parser
+
+    spec = InputSpec("x", (1, 4, 8))
+    x = np.random.default_rng(5).standard_normal((6, 4, 8)).astype(np.float32)
+    for spread, expected in ((1.0, "i8"), (0.01, "i16")):
+        ctx = make_context(store=BlobStore())
+        samples = x.copy()
+        samples[:, 1] *= spread  # one row of small spread: 8-bit steps are coarse for it
+        ctx.samples = ArraySamples(tuple({"x": sample[None]} for sample in samples), (spec,))
+        module = Parser(ctx, NORM_TEXT).parse_module()
+        for step in (QuantCollect(), QuantAssignRanges(), QuantPromote16()):
+            step.run(module, ctx)
+        rows = quant.ParamTable(module).rows
+        assert [rows[name].bits for name in ("r0", "r1", "r2")] == ["i8", expected, "i8"]
+
+
+def test_values_behind_a_maximum_keep_their_tail(network: Network) -> None:
+    axes = {"axes": quant_ints((1, 2)), "keep_dims": None}
+    function = next(op for op in network.module.body.block.ops if op.name == "func.func")
+    lookup = next(op for op in function.walk() if isinstance(op, quant.LutOp))
+    QuantAssignRanges(percentile=0.9, spared=0, flat_zones=False).run(network.module, network.ctx)
+    clipped = (network.row("r2").encoding or ("", 0.0, 0))[1]
+    result = quant.ReduceMaxOp.make([lookup.results[0]], network_type((1, 6), "r2"), axes, lookup.location)
+    block = lookup.parent
+    assert block is not None and block.last_op is not None
+    block.insert_op_before(result, block.last_op)
+    QuantAssignRanges(percentile=0.9, spared=0, flat_zones=False).run(network.module, network.ctx)
+    y = network.pre_activation()
+    activated = y * np.clip(y / 6 + 0.5, 0, 1)
+    scale = (network.row("r2").encoding or ("", 0.0, 0))[1]
+    assert scale == pytest.approx((activated.max() - activated.min()) / 255, rel=1e-4) and scale > 1.2 * clipped
+    assert (network.row("r1").encoding or ("", 0.0, 0))[1] == pytest.approx((y.max() - y.min()) / 255, rel=1e-4)
+
+
+def quant_ints(values: tuple[int, ...]) -> Any:
+    from qbc.dialects.quant.base import ints_attr
+
+    return ints_attr(values)
+
+
+def network_type(shape: tuple[int, ...], row: str) -> Any:
+    from xdsl.dialects.builtin import TensorType
+
+    return TensorType(quant.QType.of_row(row), shape)
