@@ -143,6 +143,8 @@ def test_a_symbolic_batch_goes_through_a_cnn() -> None:
     assert "mblt.transpose" not in names_of(function)
     result = function.function_type.outputs.data[0]
     assert isinstance(result, TensorType) and result.get_shape()[0] < 0
+    assert function.arg_attrs is not None
+    assert str(function.arg_attrs.data[0].data["mblt.dims"]) == '["N", "5", "6", "2"]'
 
 
 def test_half_precision_stays_in_framework() -> None:

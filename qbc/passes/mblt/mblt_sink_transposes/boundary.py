@@ -71,4 +71,9 @@ def _entries(function: FuncOp, name: str, count: int) -> list[DictionaryAttr]:
 
 
 def _with_layout(entry: DictionaryAttr, rank: int) -> DictionaryAttr:
-    return DictionaryAttr({**entry.data, "mblt.source_layout": StringAttr(LAYOUTS[rank])})
+    """Return attributes with the layout; dimension names follow the axes."""
+    changed = {**entry.data, "mblt.source_layout": StringAttr(LAYOUTS[rank])}
+    names = entry.data.get("mblt.dims")
+    if isinstance(names, ArrayAttr) and len(names.data) == rank:
+        changed["mblt.dims"] = ArrayAttr([names.data[axis] for axis in to_last(rank)])
+    return DictionaryAttr(changed)
