@@ -2,6 +2,8 @@
 
     python docs/generate.py           # writes docs/dialects.md, docs/passes.md, docs/errors.md
     python docs/generate.py --check   # exit status 1 when a page differs from the code
+
+A test runs the check, so a changed docstring and its page arrive together.
 """
 
 from __future__ import annotations
