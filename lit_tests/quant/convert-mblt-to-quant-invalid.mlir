@@ -2,11 +2,12 @@
 
 // All operations without an integer form are listed at once, with node, operator and reason.
 // CHECK: error[UNSUPPORTED_OP]: 2 operations cannot run on the NPU:
-// CHECK-NEXT: compare: greater: there is no integer form of this operation
-// CHECK-NEXT: mask: cast: conversion between float and integer values stays on the host
+// CHECK-NEXT: total: reduce_sum: arithmetic on integer values has no encoding
+// CHECK-NEXT: number: cast: conversion between float and integer values stays on the host
 // CHECK-NOT: Traceback
-func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %0 = mblt.greater %x, %y : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1> loc("compare")
-  %1 = mblt.cast %0 : tensor<2x3xi1> -> tensor<2x3xf32> loc("mask")
-  func.return %1 : tensor<2x3xf32>
+func.func @main(%x: tensor<2x3xi32>, %y: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = mblt.reduce_sum %x {axes = [1], keep_dims = false} : tensor<2x3xi32> -> tensor<2xi32> loc("total")
+  %1 = mblt.cast %0 : tensor<2xi32> -> tensor<2xf32> loc("number")
+  %2 = mblt.add %1, %y : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> loc("fine")
+  func.return %2 : tensor<2xf32>
 }

@@ -85,3 +85,12 @@ func.func @main(%x: tensor<2x4x!quant.q<"r">>) -> tensor<2x3x!quant.q<"r">> {
   %0 = quant.reshape %x : tensor<2x4x!quant.q<"r">> -> tensor<2x3x!quant.q<"r">>
   func.return %0 : tensor<2x3x!quant.q<"r">>
 }
+
+// -----
+
+quant.params "r"
+func.func @main(%x: tensor<2x4x!quant.q<"r">>) -> tensor<2x4x!quant.q<"r">> {
+  // expected-error@+1 {{the condition is a mask of i1}}
+  %0 = quant.where %x, %x, %x : (tensor<2x4x!quant.q<"r">>, tensor<2x4x!quant.q<"r">>, tensor<2x4x!quant.q<"r">>) -> tensor<2x4x!quant.q<"r">>
+  func.return %0 : tensor<2x4x!quant.q<"r">>
+}

@@ -57,6 +57,8 @@ def _dtype(element: Attribute) -> str:
         return "f32"
     if isinstance(element, IntegerType) and element.width.data == 32:
         return "i32"
+    if element == IntegerType(1):
+        return "i8"  # masks are codes 0 and 1
     raise QBCompilerError(f"values of type {element} have no integer form", code="VERIFY_ERROR")
 
 

@@ -7,7 +7,22 @@ from qbc.dialects.quant.base import QuantOp
 from qbc.dialects.quant.boundary import DequantizeOp, QuantizeOp, RequantizeOp
 from qbc.dialects.quant.constant import ConstantOp
 from qbc.dialects.quant.convolution import Conv2dOp, TransposeConv2dOp, WeightedOp
-from qbc.dialects.quant.elementwise import AddOp, DivOp, MaximumOp, MinimumOp, MulOp, SubOp
+from qbc.dialects.quant.elementwise import (
+    AddOp,
+    DivOp,
+    EqualOp,
+    GreaterOp,
+    LessOp,
+    LogicalAndOp,
+    LogicalNotOp,
+    LogicalOrOp,
+    MaskOp,
+    MaximumOp,
+    MinimumOp,
+    MulOp,
+    SubOp,
+    WhereOp,
+)
 from qbc.dialects.quant.matmul import LinearOp, MatmulOp
 from qbc.dialects.quant.normalization import LayerNormOp, LogSoftmaxOp, SoftmaxOp
 from qbc.dialects.quant.params import ParamsOp
@@ -22,6 +37,7 @@ OPERATIONS: tuple[type[QuantOp], ...] = (
     QuantizeOp, DequantizeOp, RequantizeOp, ConstantOp,
     Conv2dOp, TransposeConv2dOp, LinearOp, MatmulOp,
     AddOp, SubOp, MulOp, DivOp, MaximumOp, MinimumOp,
+    EqualOp, GreaterOp, LessOp, LogicalAndOp, LogicalOrOp, LogicalNotOp, WhereOp,
     LutOp, Lut16Op, MantissaLutOp, SoftmaxOp, LogSoftmaxOp, LayerNormOp,
     MaxPool2dOp, AvgPool2dOp, ReduceMeanOp, ReduceSumOp, ReduceMaxOp, ReduceMinOp, ReduceL2Op, ArgMaxOp,
     ReshapeOp, TransposeOp, ConcatOp, SliceOp, ExpandOp, PadOp, GatherOp,
@@ -43,14 +59,21 @@ __all__ = [
     "Conv2dOp",
     "DequantizeOp",
     "DivOp",
+    "EqualOp",
     "ExpandOp",
     "GatherOp",
+    "GreaterOp",
     "LayerNormOp",
+    "LessOp",
     "LinearOp",
     "LogSoftmaxOp",
+    "LogicalAndOp",
+    "LogicalNotOp",
+    "LogicalOrOp",
     "Lut16Op",
     "LutOp",
     "MantissaLutOp",
+    "MaskOp",
     "MatmulOp",
     "MaxPool2dOp",
     "MaximumOp",
@@ -79,6 +102,7 @@ __all__ = [
     "TransposeConv2dOp",
     "TransposeOp",
     "WeightedOp",
+    "WhereOp",
     "level",
     "quantized_element",
     "quantized_values",

@@ -1,10 +1,17 @@
-"""Binary arithmetic with numpy broadcasting; operands of equal rank."""
+"""Arithmetic, comparison and selection with numpy broadcasting; operands of equal rank.
+
+Masks are tensors of i1 without an encoding; in memory they are 8-bit codes 0 and 1.
+"""
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, opt_prop_def
+from xdsl.dialects.builtin import TensorType, i1
+from xdsl.ir import SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def
+from xdsl.utils.exceptions import VerifyException
 
-from qbc.dialects.quant.base import INT, BinaryOp
+from qbc.dialects.common import broadcast
+from qbc.dialects.quant.base import INT, BinaryOp, QuantOp, SameShapeOp, shape_of
 
 
 @irdl_op_definition
@@ -63,3 +70,88 @@ class MinimumOp(BinaryOp):
     """`y = min(a, b)` on codes: operands and result have one encoding."""
 
     name = "quant.minimum"
+
+
+class MaskOp(QuantOp):
+    """Base: two operands, the result is a mask."""
+
+    a = operand_def(TensorType)
+    b = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    def infer_shape(self) -> tuple[int, ...] | None:
+        return broadcast(shape_of(self.operands[0]), shape_of(self.operands[1]))
+
+    def verify_(self) -> None:
+        super().verify_()
+        require_mask(self.results[0], "the result")
+
+
+def require_mask(value: SSAValue, what: str) -> None:
+    """Raise VerifyException unless a value is a tensor of i1."""
+    if not isinstance(value.type, TensorType) or value.type.element_type != i1:
+        raise VerifyException(f"{what} is a mask of i1, not {value.type}")
+
+
+@irdl_op_definition
+class EqualOp(MaskOp):
+    """`a == b` on codes of one encoding, or on indices."""
+
+    name = "quant.equal"
+
+
+@irdl_op_definition
+class GreaterOp(MaskOp):
+    """`a > b` on codes of one encoding, or on indices."""
+
+    name = "quant.greater"
+
+
+@irdl_op_definition
+class LessOp(MaskOp):
+    """`a < b` on codes of one encoding, or on indices."""
+
+    name = "quant.less"
+
+
+@irdl_op_definition
+class LogicalAndOp(MaskOp):
+    """`a and b` of masks."""
+
+    name = "quant.logical_and"
+
+
+@irdl_op_definition
+class LogicalOrOp(MaskOp):
+    """`a or b` of masks."""
+
+    name = "quant.logical_or"
+
+
+@irdl_op_definition
+class LogicalNotOp(SameShapeOp):
+    """`not x` of a mask."""
+
+    name = "quant.logical_not"
+
+    def verify_(self) -> None:
+        super().verify_()
+        require_mask(self.operands[0], "the operand")
+
+
+@irdl_op_definition
+class WhereOp(QuantOp):
+    """`y = a where condition else b` on codes: `a`, `b` and the result have one encoding; the condition is a mask."""
+
+    name = "quant.where"
+    condition = operand_def(TensorType)
+    a = operand_def(TensorType)
+    b = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    def infer_shape(self) -> tuple[int, ...] | None:
+        return broadcast(*(shape_of(value) for value in self.operands))
+
+    def verify_(self) -> None:
+        super().verify_()
+        require_mask(self.operands[0], "the condition")

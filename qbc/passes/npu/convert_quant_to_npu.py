@@ -168,7 +168,8 @@ class _Conversion:
         else:
             array = read_blob(self.ctx.store, value)
         encoding = quantized_element(op.results[0])
-        element = str(encoding.storage) if encoding is not None else "i32"
+        plain = "i8" if _element(op.results[0]) == IntegerType(1) else "i32"  # masks are codes 0 and 1
+        element = str(encoding.storage) if encoding is not None else plain
         if array.dtype.kind == "f":
             raise pass_error(op, "still holds float data: run quant-materialize first")
         if element == "i32" and array.size and (array.min() < -_I32_LIMIT or array.max() >= _I32_LIMIT):

@@ -3,7 +3,8 @@
 | operations | rule |
 | --- | --- |
 | reshape, transpose, slice, expand, pad, gather (data), max_pool2d, reduce_max, reduce_min, nearest resize | `=`: operand and result |
-| concat, maximum, minimum | `U`: all operands and the result |
+| concat, maximum, minimum, where (values) | `U`: all operands and the result |
+| equal, greater, less | `U` from the start: the operands; the result is a mask |
 | everything else | free: the operation rescales |
 
 `=` holds from the start. `U` holds from the start with calibration methods 1 and 3; with 0 and 2 every operand keeps
@@ -32,7 +33,7 @@ SHARED_BY_MOVEMENT: tuple[type[Operation], ...] = (
     quant.ReduceMinOp,
     quant.ResizeNearestOp,
 )
-SHARED_BY_UNION: tuple[type[Operation], ...] = (quant.ConcatOp, quant.MaximumOp, quant.MinimumOp)
+SHARED_BY_UNION: tuple[type[Operation], ...] = (quant.ConcatOp, quant.MaximumOp, quant.MinimumOp, quant.WhereOp)
 GROUP_METHODS = (1, 3)
 ZERO_POINT_METHODS = (2, 3)
 
@@ -48,7 +49,7 @@ def tied_values(op: Operation) -> Sequence[SSAValue]:
     """Return the quantized values around `op` that must have one encoding when it runs; empty where there is no tie."""
     if isinstance(op, quant.GatherOp):
         values: Iterable[SSAValue] = (op.operands[0], op.results[0])
-    elif is_movement(op) or isinstance(op, SHARED_BY_UNION):
+    elif is_movement(op) or isinstance(op, (*SHARED_BY_UNION, quant.MaskOp)):
         values = (*op.operands, *op.results)
     else:
         return ()

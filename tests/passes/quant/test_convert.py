@@ -121,14 +121,17 @@ def test_indices_become_i32_without_an_encoding() -> None:
 
 def test_every_operation_without_an_integer_form_is_listed() -> None:
     def build(g: Graph) -> SSAValue:
-        mask = g.add(mblt.GreaterOp.of(g.args[0], g.args[1]), "compare")
-        index = g.add(mblt.CastOp.of(mask, result_type=TensorType(f32, X.shape)), "cast")
-        return g.add(mblt.AddOp.of(index, g.args[1]), "fine")
+        index = g.add(mblt.CastOp.of(g.args[0], result_type=TensorType(i32, X.shape)), "cast")
+        total = g.add(mblt.AddOp.of(index, index), "sum")
+        return g.add(
+            mblt.AddOp.of(g.add(mblt.CastOp.of(total, result_type=TensorType(f32, X.shape))), g.args[1]), "fine"
+        )
 
     with pytest.raises(QBCompilerError) as caught:
         convert(build, inputs=2)
     assert caught.value.code == "UNSUPPORTED_OP"
-    assert "cast" in caught.value.message
+    assert "cast: cast: conversion" in caught.value.message
+    assert "sum: add: arithmetic on integer values" in caught.value.message
     assert "fine" not in caught.value.message
 
 

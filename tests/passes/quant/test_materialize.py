@@ -307,3 +307,23 @@ def test_gather_of_a_constant_table_by_graph_indices() -> None:
 
     outcome = run_both(build, [np.array([[0, 6, -7], [3, -1, 2]], dtype=np.int32)])
     assert outcome.worst() < HALF
+
+
+@pytest.mark.parametrize("name", ["equal", "greater", "less"])
+@pytest.mark.parametrize("method", [0, 3])
+def test_masks_select_exactly(name: str, method: int) -> None:
+    compare = {"equal": mblt.EqualOp, "greater": mblt.GreaterOp, "less": mblt.LessOp}[name]
+
+    def build(g: Graph) -> SSAValue:
+        mask = g.add(compare.of(*g.args), name)
+        fixed = g.add(mblt.ConstantOp.of_value(g.blob(np.array([[True, False, True, True]]))))
+        both = g.add(mblt.LogicalOrOp.of(mask, g.add(mblt.LogicalNotOp.of(fixed))), "or")
+        chosen = g.add(mblt.WhereOp.of(both, g.args[0], g.args[1]), "where")
+        counted = g.add(mblt.CastOp.of(both, result_type=TensorType(f32, [3, 4])), "cast")
+        return g.add(mblt.MulOp.of(chosen, counted), "end")
+
+    left = normal(3, 4)
+    right = np.where(RNG.random((3, 4)) < 0.5, left, normal(3, 4))
+    right.flat[0], right.flat[1] = left.min(), left.max()
+    outcome = run_both(build, [left, np.clip(right, left.min(), left.max())], method=method)
+    assert outcome.worst() < 1.01

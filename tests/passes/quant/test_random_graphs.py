@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.quant_single_op import Graph, encoding_for, function_of, grid_weights
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
@@ -19,6 +18,7 @@ from qbc.passes.quant.quant_canonicalize import QuantCanonicalize
 from qbc.passes.quant.quant_insert_requant import QuantInsertRequant
 from qbc.passes.quant.quant_materialize import QuantMaterialize
 from qbc.passes.quant.quant_verify import QuantVerify
+from tests.support.quant_single_op import Graph, encoding_for, function_of, grid_weights
 
 SHAPE = (1, 4, 4, 4)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IntegerType, TensorType, f32, i32, i64
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IntegerType, TensorType, f32, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from qbc.dialects import quant
@@ -115,10 +115,13 @@ def constant_array(store: BlobStore, value: Attribute) -> Any:
 
 
 def _index_constant(store: BlobStore, owner: Operation) -> Operation:
-    """Return an integer constant as i32; values beyond i32 saturate (they mean "to the end")."""
+    """Return an integer constant as i32, a mask as it is; values beyond i32 saturate (they mean "to the end")."""
     import numpy as np
 
     data = constant_array(store, owner.properties["value"])
+    if tensor_of(owner.results[0]).element_type == i1:
+        mask = write_blob(store, data.astype(np.bool_))
+        return quant.ConstantOp.make([], TensorType(i1, data.shape), {"value": mask}, owner.location)
     narrow = np.clip(data.astype(np.int64), -(2**31), 2**31 - 1).astype(np.int32)
     value = write_blob(store, narrow)
     return quant.ConstantOp.make([], TensorType(i32, narrow.shape), {"value": value}, owner.location)

@@ -84,6 +84,7 @@ def check_convertible(functions: Sequence[FuncOp]) -> None:
         )
     for function in functions:
         _check_static(function)
+        _check_boundary(function)
 
 
 def _check_static(function: FuncOp) -> None:
@@ -97,6 +98,17 @@ def _check_static(function: FuncOp) -> None:
                 node=", ".join(names) or None,
                 hint="Bind dimensions with --input-shape NAME=1x3x224x224.",
             )
+
+
+def _check_boundary(function: FuncOp) -> None:
+    end = function.body.block.last_op
+    values = (*function.body.block.args, *(end.operands if end is not None else ()))
+    if any(rewrites.is_mask(value) for value in values):
+        raise QBCompilerError(
+            "a graph input or output holds booleans, which have no form at the boundary of the NPU",
+            code="UNSUPPORTED_OP",
+            hint="Use float or integer inputs and outputs.",
+        )
 
 
 def _convert_function(function: FuncOp, ctx: CompileContext) -> None:

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from qbc.dialects import mblt, quant
 from qbc.dialects.quant.base import QuantOp, int_attr, ints_attr
 from qbc.passes.base import fuse_locations, single_user
-from qbc.passes.quant.convert_mblt_to_quant.builder import Builder, Handler, shape_of
+from qbc.passes.quant.convert_mblt_to_quant.builder import Builder, Handler, shape_of, tensor_of
 
 SAME_NAME: dict[type[Operation], type[QuantOp]] = {
     mblt.Conv2dOp: quant.Conv2dOp,
@@ -22,6 +22,9 @@ SAME_NAME: dict[type[Operation], type[QuantOp]] = {
     mblt.MulOp: quant.MulOp,
     mblt.MaximumOp: quant.MaximumOp,
     mblt.MinimumOp: quant.MinimumOp,
+    mblt.LogicalAndOp: quant.LogicalAndOp,
+    mblt.LogicalOrOp: quant.LogicalOrOp,
+    mblt.LogicalNotOp: quant.LogicalNotOp,
     mblt.LayerNormOp: quant.LayerNormOp,
     mblt.MaxPool2dOp: quant.MaxPool2dOp,
     mblt.AvgPool2dOp: quant.AvgPool2dOp,
@@ -78,6 +81,26 @@ def same(builder: Builder, op: Operation) -> SSAValue:
     """Keep name, operands and properties."""
     operands = [builder.value(operand) for operand in op.operands]
     return builder.emit(SAME_NAME[type(op)], operands, shape_of(op.results[0]), op.location, op.properties)
+
+
+COMPARISONS: dict[type[Operation], type[QuantOp]] = {
+    mblt.EqualOp: quant.EqualOp,
+    mblt.GreaterOp: quant.GreaterOp,
+    mblt.LessOp: quant.LessOp,
+}
+
+
+def compare(builder: Builder, op: Operation) -> SSAValue:
+    """A comparison gives a mask."""
+    operands = [builder.value(operand) for operand in op.operands]
+    return builder.add(COMPARISONS[type(op)].make(operands, op.results[0].type, {}, op.location))
+
+
+def where(builder: Builder, op: Operation) -> SSAValue:
+    """Selection by a mask; the result is what the second operand is."""
+    operands = [builder.value(operand) for operand in op.operands]
+    result = TensorType(tensor_of(operands[1]).element_type, shape_of(op.results[0]))
+    return builder.add(quant.WhereOp.make(operands, result, {}, op.location))
 
 
 def lookup(builder: Builder, op: Operation) -> SSAValue:
@@ -144,4 +167,6 @@ HANDLERS: dict[type[Operation], Handler] = {
     mblt.SoftmaxOp: softmax,
     mblt.LogSoftmaxOp: softmax,
     mblt.ArgMaxOp: arg_max,
+    mblt.WhereOp: where,
+    **dict.fromkeys(COMPARISONS, compare),
 }

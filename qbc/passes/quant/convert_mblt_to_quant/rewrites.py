@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import FloatAttr, StringAttr, f32
+from xdsl.dialects.builtin import FloatAttr, StringAttr, TensorType, f32, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from qbc.dialects import mblt, quant
 from qbc.dialects.blob import read_blob, write_blob
 from qbc.dialects.quant.base import int_attr, ints, ints_attr, number, text
-from qbc.passes.quant.convert_mblt_to_quant.builder import Builder, Handler, is_float, shape_of
+from qbc.passes.quant.convert_mblt_to_quant.builder import Builder, Handler, is_float, shape_of, tensor_of
 from qbc.passes.quant.convert_mblt_to_quant.direct import clip_properties
 
 
@@ -59,8 +59,16 @@ def tile(builder: Builder, op: Operation) -> SSAValue:
 
 
 def cast_op(builder: Builder, op: Operation) -> SSAValue:
-    """Float to float and integer to integer: codes do not change."""
-    return builder.value(op.operands[0])
+    """Float to float and integer to integer: codes do not change. A mask becomes a choice between 1 and 0."""
+    import numpy as np
+
+    value = builder.value(op.operands[0])
+    if not is_mask(op.operands[0]):
+        return value
+    ones = (1,) * len(shape_of(value))
+    choices = [builder.constant(np.full(ones, number), op.location) for number in (1.0, 0.0)]
+    result = TensorType(tensor_of(choices[0]).element_type, shape_of(value))
+    return builder.add(quant.WhereOp.make([value, *choices], result, {}, op.location))
 
 
 def pad(builder: Builder, op: Operation) -> SSAValue:
@@ -177,6 +185,16 @@ HANDLERS: dict[type[Operation], Handler] = {
 }
 
 _MOVES_INTEGERS = (mblt.ReshapeOp, mblt.TransposeOp, mblt.ConcatOp, mblt.SliceOp, mblt.ExpandOp, mblt.GatherOp)
+_MAKES_INTEGERS = (
+    mblt.ArgMaxOp,
+    mblt.EqualOp,
+    mblt.GreaterOp,
+    mblt.LessOp,
+    mblt.LogicalAndOp,
+    mblt.LogicalOrOp,
+    mblt.LogicalNotOp,
+    mblt.WhereOp,
+)
 
 
 def refusal(op: Operation, handled: Sequence[type[Operation]]) -> str | None:
@@ -187,14 +205,28 @@ def refusal(op: Operation, handled: Sequence[type[Operation]]) -> str | None:
         return "there is no integer form of this operation"
     if not op.results or isinstance(op, mblt.ConstantOp):
         return None
-    if isinstance(op, mblt.CastOp) and is_float(op.operands[0]) != is_float(op.results[0]):
-        return "conversion between float and integer values stays on the host"
+    if isinstance(op, mblt.CastOp):
+        return _cast_refusal(op)
     integers = not is_float(op.results[0])
-    if integers and not isinstance(op, (*_MOVES_INTEGERS, mblt.CastOp, mblt.ArgMaxOp)):
+    if integers and not isinstance(op, (*_MOVES_INTEGERS, *_MAKES_INTEGERS)):
         return "arithmetic on integer values has no encoding"
     if isinstance(op, mblt.PowOp) and not _is_scalar_constant(op.operands[1]):
         return "the exponent is not one constant number"
     return _pad_refusal(op) if isinstance(op, mblt.PadOp) else None
+
+
+def _cast_refusal(op: Operation) -> str | None:
+    before, after = op.operands[0], op.results[0]
+    if is_mask(before) and not is_float(after):
+        return "conversion of a mask to integers stays on the host"
+    if is_float(before) != is_float(after) and not is_mask(before):
+        return "conversion between float and integer values stays on the host"
+    return None
+
+
+def is_mask(value: SSAValue) -> bool:
+    """Return whether a value is a tensor of i1."""
+    return tensor_of(value).element_type == i1
 
 
 def _pad_refusal(op: Operation) -> str | None:

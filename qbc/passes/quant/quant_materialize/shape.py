@@ -42,14 +42,18 @@ def pad(workspace: Workspace, op: Operation) -> Result:
 
 
 def constant(workspace: Workspace, op: Operation) -> Result:
-    """Float data become codes; indices stay."""
+    """Float data become codes, masks the codes 0 and 1; indices stay."""
     import numpy as np
 
     from qbc.algorithms.fixed_point import codes_of
     from qbc.dialects.blob import BlobAttr
 
     value = op.properties["value"]
-    if workspace.is_integer(op.results[0]) or not isinstance(value, BlobAttr):
+    if not isinstance(value, BlobAttr):
+        return Result({"value": value})
+    if value.dtype == "bool":
+        return Result({"value": workspace.write(workspace.read(op, "value").astype(np.int8))})
+    if workspace.is_integer(op.results[0]):
         return Result({"value": value})
     y = workspace.encoding(op.results[0])
     data = workspace.read(op, "value")
@@ -96,6 +100,13 @@ RULES: dict[type[Operation], Rule] = {
     quant.QuantizeOp: nothing,
     quant.DequantizeOp: nothing,
     quant.ReshapeOp: nothing,
+    quant.EqualOp: nothing,
+    quant.GreaterOp: nothing,
+    quant.LessOp: nothing,
+    quant.LogicalAndOp: nothing,
+    quant.LogicalOrOp: nothing,
+    quant.LogicalNotOp: nothing,
+    quant.WhereOp: nothing,
     quant.ExpandOp: nothing,
     quant.TransposeOp: movement("permutation"),
     quant.ConcatOp: movement("axis"),
