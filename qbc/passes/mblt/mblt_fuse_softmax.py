@@ -15,16 +15,19 @@ from qbc.dialects.mblt import (
     ExpOp,
     LogOp,
     LogSoftmaxOp,
+    MatmulOp,
     MaximumOp,
     MulOp,
     ReciprocalOp,
     ReduceMaxOp,
     ReduceSumOp,
+    ReshapeOp,
     SoftmaxOp,
     SubOp,
+    TransposeOp,
     shape_of,
 )
-from qbc.passes.base import CompileContext, FunctionPass, rewrite, single_user
+from qbc.passes.base import CompileContext, FunctionPass, fuse_locations, rewrite, single_user
 from qbc.passes.mblt.matching import (
     has_activation,
     inner_values_stay_inside,
@@ -48,7 +51,8 @@ class FuseSoftmaxPass(FunctionPass):
     ```mlir
     %3 = mblt.softmax %x {axis = 1, beta = 1.0 : f32} : tensor<4x8xf32> -> tensor<4x8xf32>
     ```
-    A positive constant that multiplies the input of a softmax becomes its `beta`.
+    A positive constant that multiplies the input of a softmax, or an operand of the matmul before it, becomes its
+    `beta`; reshapes and transposes may lie between.
     """
 
     name = "mblt-fuse-softmax"
@@ -135,20 +139,41 @@ class _FuseLogSoftmax(RewritePattern):
 
 @dataclass
 class _FuseBeta(RewritePattern):
+    """A positive constant that multiplies the input, or an operand of the matmul that makes it, becomes `beta`."""
+
     ctx: CompileContext
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: SoftmaxOp, rewriter: PatternRewriter) -> None:
         source = op.operands[0]
-        scale = made_by(source, MulOp, DivOp)
-        if scale is None or single_user(source) is not op:
+        product = made_by(source, MatmulOp)
+        starts: list[tuple[SSAValue, Operation]] = [(source, op)]
+        if product is not None and single_user(source) is op:
+            starts += [(operand, product) for operand in product.operands]
+        found = next((scale for scale in (self._scale(*start) for start in starts) if scale is not None), None)
+        if found is None:
             return
+        scale, x, factor = found
+        beta = number(op, "beta", 1.0) * factor
+        names = fuse_locations([scale, op])
+        rewriter.replace(scale, [], [x])
+        scaled = SoftmaxOp.of(op.operands[0], axis=integer(op, "axis"), beta=beta, location=names)
+        rewriter.replace(op, scaled)
+        self.ctx.count("scaled")
+
+    def _scale(self, value: SSAValue, user: Operation) -> tuple[Operation, SSAValue, float] | None:
+        """Return the op that scales what `user` reads, what it scales, and the factor; only moves may lie between."""
+        move = made_by(value, ReshapeOp, TransposeOp)
+        while move is not None and single_user(value) is user:
+            value, user = move.operands[0], move
+            move = made_by(value, ReshapeOp, TransposeOp)
+        scale = made_by(value, MulOp, DivOp)
+        if scale is None or single_user(value) is not user:
+            return None
         left, right = scale.operands
-        x, factor = (left, scalar(self.ctx, right))
+        x, factor = left, scalar(self.ctx, right)
         if factor is None and isinstance(scale, MulOp):
             x, factor = right, scalar(self.ctx, left)
-        if factor is None or factor <= 0 or x.type != source.type:
-            return
-        beta = number(op, "beta", 1.0) * (factor if isinstance(scale, MulOp) else 1 / factor)
-        replace_group(rewriter, op, SoftmaxOp.of(x, axis=integer(op, "axis"), beta=beta), [scale])
-        self.ctx.count("scaled")
+        if factor is None or factor <= 0 or x.type != value.type:
+            return None
+        return scale, x, factor if isinstance(scale, MulOp) else 1 / factor

@@ -282,6 +282,55 @@ def test_scale_becomes_beta(factor: float, fused: bool) -> None:
     assert names == (["softmax"] if fused else ["mul", "softmax"])
 
 
+@pytest.mark.parametrize("place", ["a", "b", "both", "moved", "shared"])
+def test_scale_before_matmul_becomes_beta(place: str) -> None:
+    g = MbltGraph()
+    a, b = g.input((2, 3, 8)), g.input((2, 8, 5))
+    if place in ("a", "both"):
+        a = mul(g, a, c(g, 0.5))
+    if place == "b":
+        b = div(g, b, c(g, 2.0))
+    if place in ("both", "moved"):
+        b = mul(g, b, c(g, 0.25))
+    if place == "moved":
+        b = g.op(mblt.TransposeOp, g.op(mblt.TransposeOp, b, permutation=[0, 2, 1]), permutation=[0, 2, 1])
+    shared = [a] if place == "shared" else []
+    if shared:
+        a = shared[0] = mul(g, a, c(g, 0.5))
+    func = g.finish(g.op(mblt.SoftmaxOp, g.op(mblt.MatmulOp, a, b), axis=2), *shared)
+    names = check_pass(g, func, "mblt-fuse-softmax")
+    assert ("mul" in names or "div" in names) == (place == "shared")
+    assert next(op for op in func.body.block.ops if op.name == "mblt.softmax").value_of("beta") == {
+        "both": 0.125,
+        "moved": 0.25,
+        "shared": 1.0,
+    }.get(place, 0.5)
+
+
+# --- gates -----------------------------------------------------------------------------------------------------
+
+
+def test_residual_around_a_gate_moves_into_the_gate() -> None:
+    for order in (False, True):
+        g = MbltGraph()
+        x, gate = g.input(SHAPE), g.op(mblt.SigmoidOp, g.input((2, 1, 8)))
+        scaled = mul(g, gate, x) if order else mul(g, x, gate)
+        func = g.finish(g.op(mblt.AddOp, *((x, scaled) if order else (scaled, x)), activation="relu"))
+        assert check_pass(g, func, "mblt-fold-residual-gate") == ["sigmoid", "add", "mul"]
+
+
+@pytest.mark.parametrize("case", ["large gate", "shared", "other residual", "activation", "constant"])
+def test_residual_that_stays(case: str) -> None:
+    g = MbltGraph()
+    x, gate = g.input(SHAPE), g.input(SHAPE if case == "large gate" else (2, 1, 8))
+    if case == "constant":
+        gate = g.constant(np.ones((1, 1, 8)))
+    scaled = g.op(mblt.MulOp, x, gate, activation="relu" if case == "activation" else None)
+    total = add(g, g.input(SHAPE) if case == "other residual" else x, scaled)
+    func = g.finish(total, *([scaled] if case == "shared" else []))
+    assert check_pass(g, func, "mblt-fold-residual-gate") == ["mul", "add"]
+
+
 # --- layer norm ------------------------------------------------------------------------------------------------
 
 
