@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,6 +22,7 @@ from qbc.program import (
     disassemble,
     encode_program,
 )
+from qbc.program.documentation import opcode_table
 from qbc.program.opcodes import OPCODES
 from tests.support.packed_programs import programs
 
@@ -134,3 +136,17 @@ def test_damaged_debug_map() -> None:
         with pytest.raises(QBCompilerError) as error:
             decode_debug(data)
         assert error.value.code == "INVALID_SNAPSHOT"
+
+
+def test_the_format_page_has_the_table_of_the_code() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "program_format.md").read_text(encoding="utf-8")
+    assert opcode_table() in page
+
+
+def test_the_format_page_has_a_real_record() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "program_format.md").read_text(encoding="utf-8")
+    line = next(line for line in page.splitlines() if line.startswith("0000 "))
+    blobs = [f"blob {i} {i:032x} int8 4" for i in range(4)]
+    text = "\n".join(['program "aries-rb" single variant 0', "arena dram 64", "arena l2 512", *blobs, line])
+    program = decode_program(assemble(text))
+    assert disassemble(program, (DebugRow("npu.conv2d", ("stem/conv", "stem/relu")),)).splitlines()[-1] == line
