@@ -98,7 +98,7 @@ class _Run:
         self.output = output
         self.options = options
         self.phases = phases
-        self.plan: Plan = make_plan(options)
+        self.plan: Plan = make_plan(options, phases)
         self.ctx = make_context()
         self.timing = Timing()
         self._unrecorded: set[str] = set()

@@ -61,8 +61,11 @@ class Plan:
         return self.config.model_dump(by_alias=True)
 
 
-def make_plan(options: CompileOptions) -> Plan:
-    """Resolve preset, configuration and an edited pipeline; mistakes in any of them are raised before work begins."""
+def make_plan(options: CompileOptions, phases: tuple[str, ...] = PHASES) -> Plan:
+    """Resolve preset, configuration and an edited pipeline; mistakes in any of them are raised before work begins.
+
+    Only the pipelines of `phases`, the ones that may run, are completed: that imports their passes.
+    """
     from qbc.config import pipeline_changes, resolve_config
 
     preset = load_preset(options.preset or DEFAULT_PRESET)
@@ -79,7 +82,7 @@ def make_plan(options: CompileOptions) -> Plan:
         if not options.bias_correction:
             pipeline = without_pass(pipeline, "quant-bias-correction")
         changed, found = with_options(pipeline, flat)
-        pipelines[phase] = complete(changed)
+        pipelines[phase] = complete(changed) if phase in phases else changed
         placed |= found
     return Plan(config, pipelines, tuple(_without_effect(config, changes, placed)))
 

@@ -33,29 +33,38 @@ class BlobStore:
 
     def __init__(self, spool_threshold_bytes: int = SPOOL_THRESHOLD_BYTES) -> None:
         self._blobs: dict[str, memoryview] = {}
+        self._places: dict[tuple[int, int], str] = {}  # (address, size) of large blobs -> key
         self._held_bytes = 0
         self._spool_threshold_bytes = spool_threshold_bytes
         self._spool_fd: int | None = None
         self._spool_size = 0
 
     def put(self, data: npt.NDArray[np.generic] | bytes | memoryview) -> str:
-        """Add bytes (an array is stored in C order, little-endian) and return the key; the bytes are copied."""
+        """Add bytes (an array is stored in C order, little-endian) and return the key; the bytes are copied.
+
+        A view of a blob of this store (reshaped, or transposed around axes of size 1) is recognised without reading it.
+        """
         raw = _as_bytes(data)
+        known = self._places.get(_place(raw))
+        if known is not None:
+            return known
         key = content_key(raw)
         if key not in self._blobs:
-            self._blobs[key] = self._keep(raw)
+            self._remember(key, self._keep(raw))
         return key
 
     def put_view(self, view: memoryview) -> str:
         """Add bytes that stay alive and unchanged elsewhere (a memory map); nothing is copied."""
         flat = view.cast("B")
         key = content_key(flat)
-        self._blobs.setdefault(key, flat.toreadonly())
+        if key not in self._blobs:
+            self._remember(key, flat.toreadonly())
         return key
 
     def adopt(self, key: str, view: memoryview) -> None:
         """Register bytes under a key that a checked container vouches for."""
-        self._blobs.setdefault(key, view.cast("B").toreadonly())
+        if key not in self._blobs:
+            self._remember(key, view.cast("B").toreadonly())
 
     def get(self, key: str, dtype: str, shape: tuple[int, ...]) -> npt.NDArray[np.generic]:
         """Return the blob as a read-only array of numpy dtype name `dtype` (little-endian)."""
@@ -86,6 +95,11 @@ class BlobStore:
     def keys(self) -> Iterator[str]:
         """Iterate over all keys in insertion order."""
         return iter(self._blobs)
+
+    def _remember(self, key: str, view: memoryview) -> None:
+        self._blobs[key] = view
+        if len(view) >= SMALL_BLOB_BYTES:
+            self._places[_place(view)] = key
 
     def _keep(self, raw: memoryview) -> memoryview:
         if len(raw) < SMALL_BLOB_BYTES or self._held_bytes + len(raw) <= self._spool_threshold_bytes:
@@ -121,6 +135,11 @@ def map_file(path: Path) -> memoryview:
         if os.fstat(handle.fileno()).st_size == 0:
             return memoryview(b"")
         return memoryview(mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _place(raw: memoryview) -> tuple[int, int]:
+    """Return address and size of bytes. Blobs are never removed, so an address that holds one holds nothing else."""
+    return int(np.frombuffer(raw, dtype=np.uint8).__array_interface__["data"][0]), len(raw)
 
 
 def _as_bytes(data: npt.NDArray[np.generic] | bytes | memoryview) -> memoryview:

@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from qbc.dialects.common.access import integer
 from qbc.dialects.mblt import LinearOp, MbltOp, TransposeConv2dOp
-from qbc.passes.base import CompileContext
+from qbc.passes.base import CompileContext, array_of
 from qbc.passes.mblt.matching import blob, read_float64, read_optional, with_properties
 
 if TYPE_CHECKING:
@@ -30,8 +30,12 @@ def scaled_layer(
     bias = read_optional(ctx, layer, "bias")
     changes: dict[str, object] = {}
     if factor is not None:
-        weight = weight_of(ctx, layer)
-        changes["weight"] = blob(ctx, weight * factor.reshape(-1, *[1] * (weight.ndim - 1)))
+        weight = array_of(ctx, layer.properties["weight"])
+        scaled = np.empty(weight.shape, np.float32)
+        per_channel = factor.reshape(-1, *[1] * (weight.ndim - 1))
+        # Products in float64, rounded once; numpy does it in small blocks, without large temporaries.
+        np.multiply(weight, per_channel, out=scaled, dtype=np.float64, casting="same_kind")
+        changes["weight"] = blob(ctx, scaled)
         bias = None if bias is None else bias * factor
     if offset is not None:
         bias = offset if bias is None else bias + offset
