@@ -24,8 +24,9 @@ _BLOCK_BYTES = 16 << 20
 
 def sum_bound(weight: Array, zero_point: int) -> Array:
     """Return, per output channel, the largest |sum (u - zero_point) * w| over all bytes u."""
-    flat = weight.reshape(weight.shape[0], -1).astype(np.int64)
-    positive, negative = np.maximum(flat, 0).sum(axis=1), np.maximum(-flat, 0).sum(axis=1)
+    flat = weight.reshape(weight.shape[0], -1)
+    positive = np.maximum(flat, 0).sum(axis=1, dtype=np.int64)
+    negative = positive - flat.sum(axis=1, dtype=np.int64)
     above, below = 255 - zero_point, zero_point
     return np.asarray(np.maximum(above * positive + below * negative, below * positive + above * negative))
 
@@ -36,14 +37,17 @@ def split_weights(weight: Array, zero_point: int) -> list[tuple[Array, Array]]:
     The first part has all channels. Channels whose bound exceeds 2^24 continue in further parts.
     """
     channels = weight.shape[0]
+    too_long = np.flatnonzero(sum_bound(weight, zero_point) > FLOAT32_EXACT)
+    if not too_long.size:
+        return [(np.arange(channels), weight)]
     flat = weight.reshape(channels, -1)
     reach = max(zero_point, 255 - zero_point)
-    part_of = np.zeros(flat.shape, dtype=np.int64)
-    for channel in np.flatnonzero(sum_bound(weight, zero_point) > FLOAT32_EXACT):
+    part_of = np.zeros(flat.shape, dtype=np.int32)
+    for channel in too_long:
         running = np.cumsum(np.abs(flat[channel].astype(np.int64)) * reach)
         part_of[channel] = running // (FLOAT32_EXACT - 255 * 128)
     parts = []
-    for part in range(int(part_of.max(initial=0)) + 1):
+    for part in range(int(part_of.max()) + 1):
         members = np.arange(channels) if part == 0 else np.flatnonzero((part_of >= part).any(axis=1))
         masked = np.where(part_of[members] == part, flat[members], 0).astype(np.int8)
         parts.append((members, masked.reshape(len(members), *weight.shape[1:])))
@@ -113,7 +117,7 @@ def onednn_convolution(weight: Array, geometry: WindowGeometry, groups: int, zer
     padding = [0, 0] if uneven else [top, left]
     shape = [n, c, h + top + bottom, w + left + right] if uneven else [n, c, h, w]
     ones, zeros = torch.ones(channels), torch.zeros(channels, dtype=torch.int64)
-    source = torch.from_numpy(np.ascontiguousarray(weight.transpose(0, 3, 1, 2)))
+    source = torch.from_numpy(np.array(weight.transpose(0, 3, 1, 2), order="C"))
     packed = torch.ops.onednn.qconv_prepack(source, ones, 1.0, zero_point, strides, padding, dilations, groups, shape)
     kernel: Callable[..., Any] = torch.ops.onednn.qconv_pointwise.default
     float32 = torch.float32
@@ -146,7 +150,7 @@ def onednn_linear(weight: Array, rows: int, zero_point: int) -> Accumulate:
 
     channels, depth = weight.shape
     ones, zeros = torch.ones(channels), torch.zeros(channels, dtype=torch.int64)
-    packed = torch.ops.onednn.qlinear_prepack(torch.from_numpy(np.ascontiguousarray(weight)), [rows, depth])
+    packed = torch.ops.onednn.qlinear_prepack(torch.from_numpy(np.array(weight, order="C")), [rows, depth])
     kernel: Callable[..., Any] = torch.ops.onednn.qlinear_pointwise.default
     float32 = torch.float32
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numba
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
@@ -19,6 +18,8 @@ def jit(function: Function) -> Function:
     Division follows numpy (no exceptions), so loops vectorize. The cache lies beside the source or in the user's cache
     folder; where neither can be written the loop is compiled again in each process.
     """
+    import numba  # takes a third of a second, and only family modules come here
+
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     compiler: Any = numba.njit
     compiled: Function

@@ -91,9 +91,9 @@ def _byte_kernel(accumulate: Accumulate, finish: Finish, channels: int, with_res
 def _high_plane(checks: CallChecks, weight: Array, accumulator: Callable[[int], Accumulate], zx: int) -> Kernel:
     checks.require(checks.call.output.dtype == "i32", "the partial sums of plane 'hi' are i32")
     zero_high, _ = plane_zero_points(zx)
-    flat = weight.reshape(weight.shape[0], -1).astype(np.int64)
-    checks.require(int(np.abs(flat).sum(axis=1).max()) * 128 < 1 << 31, "a partial sum does not fit 32 bits")
-    offset = (zero_high - 128) * flat.sum(axis=1)
+    flat = weight.reshape(weight.shape[0], -1)
+    checks.require(flat.shape[1] * 128 * 128 < 1 << 31, "a partial sum does not fit 32 bits")
+    offset = (zero_high - 128) * flat.sum(axis=1, dtype=np.int64)
     accumulate = accumulator(zero_high)
 
     def run(x: Array, out: Array) -> None:
@@ -112,7 +112,7 @@ def _plane_kernel(
     zero_high, zero_low = plane_zero_points(zx)
     accumulate_low = accumulator(zero_low)
     accumulate_high = accumulator(zero_high) if plane == "full" else None
-    offset = (zero_high - 128) * weight.reshape(channels, -1).astype(np.int64).sum(axis=1)
+    offset = (zero_high - 128) * weight.reshape(channels, -1).sum(axis=1, dtype=np.int64)
 
     def run(x: Array, *rest: Array) -> None:
         out = rest[-1].reshape(-1, channels)

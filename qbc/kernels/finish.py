@@ -146,8 +146,9 @@ def read_rescale(checks: CallChecks, weight: Array, x: TensorSpec, zx: int) -> R
     includes `-zx * sum w`, so it is added back here.
     """
     channels = weight.shape[0]
-    flat = weight.reshape(channels, -1).astype(np.int64)
-    total, magnitude = flat.sum(axis=1), np.abs(flat).sum(axis=1)
+    flat = weight.reshape(channels, -1)
+    total = flat.sum(axis=1, dtype=np.int64)
+    magnitude = 2 * np.maximum(flat, 0).sum(axis=1, dtype=np.int64) - total
     codes_bound = 32768 if x.dtype == "i16" else 128
     limit = INT48_BOUND if x.dtype == "i16" else INT32_BOUND
     bias = checks.int64("bias", (channels,), -limit, limit)
