@@ -194,3 +194,22 @@ def test_import_is_light_and_running_needs_no_ir(path: Path) -> None:
         "assert not any(name.split('.')[0] == 'xdsl' or name.startswith('qbc.dialects') for name in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_page_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "runtime.md").read_text(encoding="utf-8")
+    snippet = page.split("```python\n")[1].split("```")[0]
+    path.rename(path.parent / "model.mxq")
+    monkeypatch.chdir(path.parent)
+    names: dict[str, object] = {}
+    exec(snippet, names)
+    result = names["result"]
+    assert isinstance(result, np.ndarray)
+    assert result.shape == (3, 4, 5)
+
+
+def test_the_page_lists_all_statuses() -> None:
+    from qbc.runtime.status import _NAMES
+
+    page = (Path(__file__).parents[2] / "docs" / "runtime.md").read_text(encoding="utf-8")
+    assert all(f"| {int(status)} | {name} |" in page for status, name in _NAMES.items())
