@@ -93,6 +93,7 @@ class ParamTable:
         if old is not None and value in self._members.get(old, ()):
             self._members[old].remove(value)
         assert isinstance(value.type, TensorType)
+        # In place: a value keeps its identity, by which tables, statistics and reports know it.
         value._type = TensorType(QType.of_row(row.row_name), value.type.get_shape())
         self._members[row.row_name].append(value)
 
