@@ -18,11 +18,11 @@ func.func @conv(%x: tensor<1x1x4x4xf32> {framework.name = "image"}) -> (tensor<1
 // What has no mblt form stays as it is, and its operands keep the layout of the source model.
 // CHECK-LABEL: func.func @kept
 // CHECK-NEXT: %[[A:.*]] = mblt.relu %x
-// CHECK-NEXT: %[[N:.*]] = framework.LRN(%[[A]]) {size = 3{{.*}}} : (tensor<1x3x4x4xf32>) -> tensor<1x3x4x4xf32>
+// CHECK-NEXT: %[[N:.*]] = framework.Hardmax(%[[A]]) {axis = 1{{.*}}} : (tensor<1x3x4x4xf32>) -> tensor<1x3x4x4xf32>
 // CHECK-NEXT: func.return %[[N]]
 func.func @kept(%x: tensor<1x3x4x4xf32>) -> tensor<1x3x4x4xf32> {
   %0 = framework.Relu(%x) : (tensor<1x3x4x4xf32>) -> tensor<1x3x4x4xf32>
-  %1 = framework.LRN(%0) {size = 3 : i64} : (tensor<1x3x4x4xf32>) -> tensor<1x3x4x4xf32>
+  %1 = framework.Hardmax(%0) {axis = 1 : i64} : (tensor<1x3x4x4xf32>) -> tensor<1x3x4x4xf32>
   func.return %1 : tensor<1x3x4x4xf32>
 }
 

@@ -58,7 +58,7 @@ def test_a_plain_cnn_ends_without_transposes_and_keeps_names() -> None:
 def test_what_has_no_form_stays_and_is_reported() -> None:
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["a"], name="conv"),
-        helper.make_node("LRN", ["a"], ["b"], name="norm", size=3),
+        helper.make_node("Hardmax", ["a"], ["b"], name="norm", axis=1),
         helper.make_node("Conv", ["b", "v"], ["y"], name="last"),
     ]
     feed = {"x": normal(1, 3, 6, 7)}
@@ -67,15 +67,15 @@ def test_what_has_no_form_stays_and_is_reported() -> None:
     )
     MbltSinkTransposes().run(function, context)
     module.verify()
-    assert context.report["conversion"] == [{"node": "norm", "operator": "LRN", "reason": "no mblt form"}]
+    assert context.report["conversion"] == [{"node": "norm", "operator": "Hardmax", "reason": "no mblt form"}]
     assert names_of(function) == [
         "mblt.conv2d",
         "mblt.transpose",
-        "framework.LRN",
+        "framework.Hardmax",
         "mblt.transpose",
         "mblt.conv2d",
     ]
-    kept = next(op for op in function.body.block.ops if op.name == "framework.LRN")
+    kept = next(op for op in function.body.block.ops if op.name == "framework.Hardmax")
     assert shape_of(kept.operands[0]) == (1, 4, 6, 7)
 
 

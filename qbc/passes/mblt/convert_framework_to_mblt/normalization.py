@@ -14,9 +14,11 @@ from qbc.dialects.mblt import (
     DivOp,
     InstanceNormOp,
     LayerNormOp,
+    LinearOp,
     LogSoftmaxOp,
     MaximumOp,
     MulOp,
+    PowOp,
     ReduceL2Op,
     ReduceMeanOp,
     ReduceSumOp,
@@ -91,6 +93,7 @@ def layer_normalization(node: Node) -> SSAValue:
         node.refuse("a normalized size is unknown")
     return node.emit(
         LayerNormOp,
+        LinearOp,
         node.value(0),
         normalized_rank=len(trailing),
         scale=_trailing(node, 1, trailing, "the scale"),
@@ -135,6 +138,28 @@ def lp_normalization(node: Node) -> SSAValue:
         norm = node.emit(ReduceSumOp, node.emit(AbsOp, value), axes=[axis], keep_dims=True)
     tiny = node.constant_value(np.full((1,) * len(shape_of(value)), np.finfo(np.float32).tiny, np.float32))
     return node.emit(DivOp, value, node.emit(MaximumOp, norm, tiny))
+
+
+@converts("LRN")
+def local_response_normalization(node: Node) -> SSAValue:
+    """`x * (bias + alpha/size * sum x^2)^-beta` over neighbouring channels -> square, linear, pow, mul.
+
+    The sum over a window of channels is a product with a band matrix on the channel-last value.
+    """
+    import numpy as np
+
+    shape, size = node.shape(0), node.attr("size")
+    if len(shape) < 3 or shape[1] == DYNAMIC:
+        node.refuse("the number of channels is unknown")
+    index = np.arange(shape[1])
+    offset = index[None, :] - index[:, None]
+    inside = (offset >= -((size - 1) // 2)) & (offset <= size // 2)
+    band = np.where(inside, np.float32(node.attr("alpha") / size), np.float32(0.0)).astype(np.float32)
+    value = node.channel_last(node.value(0))
+    bias = np.full(shape[1], node.attr("bias"), np.float32)
+    scale = node.emit(LinearOp, node.emit(SquareOp, value), weight=node.blob(band), bias=node.blob(bias))
+    exponent = node.constant_value(np.full((1,) * len(shape), -node.attr("beta"), np.float32))
+    return node.channel_first(node.emit(MulOp, value, node.emit(PowOp, scale, exponent)))
 
 
 @converts("Softmax")
