@@ -141,7 +141,7 @@ NORMALIZATION: list[Case] = [
     ("LogSoftmax", [normal(2, 3, 4)], [], {"axis": 1}),
     ("LpNormalization", [normal(2, 3, 4)], [], {"axis": 1}),
     ("LRN", [normal(1, 7, 4, 3)], [], {"size": 3, "alpha": 0.5, "beta": 0.75, "bias": 1.5}),
-    ("LRN", [normal(1, 7, 4, 3)], [], {"size": 4}),
+    ("LRN", [normal(1, 7, 4, 3)], [], {"size": 5}),
     ("LpNormalization", [normal(2, 3, 4)], [], {"axis": -1, "p": 1}),
 ]
 

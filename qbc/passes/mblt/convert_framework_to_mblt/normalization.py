@@ -93,7 +93,6 @@ def layer_normalization(node: Node) -> SSAValue:
         node.refuse("a normalized size is unknown")
     return node.emit(
         LayerNormOp,
-        LinearOp,
         node.value(0),
         normalized_rank=len(trailing),
         scale=_trailing(node, 1, trailing, "the scale"),
