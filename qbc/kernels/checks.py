@@ -101,13 +101,16 @@ class CallChecks:
         return name in self.call.constants
 
     def constant(self, name: str, dtypes: tuple[str, ...], shape: tuple[int, ...]) -> Array:
-        """Return a constant as a C-contiguous array after checking dtype and shape."""
+        """Return a writable C-contiguous copy of a constant after checking dtype and shape.
+
+        Constants may lie in a read-only file mapping, for which every loop would be compiled once more.
+        """
         value = self.call.constants.get(name)
         if value is None:
             self.fail(f"constant {name!r} is missing")
         if value.dtype.name not in dtypes or value.shape != shape:
             self.fail(f"constant {name!r} is {value.dtype.name}{list(value.shape)}, expected {dtypes[0]}{list(shape)}")
-        return np.ascontiguousarray(value)
+        return np.array(value, order="C")
 
     def int64(self, name: str, shape: tuple[int, ...], low: int, high: int) -> Array:
         """Return an integer constant widened to int64 after checking its range."""

@@ -36,8 +36,9 @@ def prepare(call: KernelCall) -> Kernel:
     """Validate a call, pack its weights, and return the function that runs it.
 
     The function takes the input arrays and then the output array, all C-contiguous and of exactly the shapes and
-    storage types of the call, and fills the output. It may be called from several threads at once. An invalid call
-    raises INVALID_SNAPSHOT here; arrays that do not fit and gather indices out of range raise RUNTIME_ERROR at a run.
+    storage types of the call, and fills the output; read-only inputs are copied first. It may be called from several
+    threads at once. An invalid call raises INVALID_SNAPSHOT here; arrays that do not fit and gather indices out of
+    range raise RUNTIME_ERROR at a run.
     """
     family = _FAMILY_OF_KIND.get(call.kind)
     if family is None:
@@ -58,6 +59,11 @@ def _guarded(call: KernelCall, run: Kernel) -> Kernel:
                 raise QBCompilerError(
                     f"{call.kind}: expected a contiguous {dtype}{list(shape)} array, got {found}", code="RUNTIME_ERROR"
                 )
-        run(*arrays)
+        if all(array.flags.writeable for array in arrays):
+            run(*arrays)
+            return
+        if not arrays[-1].flags.writeable:
+            raise QBCompilerError(f"{call.kind}: the output array is read-only", code="RUNTIME_ERROR")
+        run(*(array if array.flags.writeable else array.copy() for array in arrays))  # see CallChecks.constant
 
     return kernel

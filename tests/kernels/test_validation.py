@@ -134,3 +134,18 @@ def test_overflowing_channel_is_named():
     )
     with pytest.raises(QBCompilerError, match="output channel 0"):
         prepare(short)
+
+
+def test_read_only_arrays():
+    sample = SAMPLES["conv2d"]
+    constants = {name: value.copy() for name, value in sample.constants.items()}
+    x = stored_inputs(sample)[0]
+    out = np.empty(sample.output.shape, np.uint8)
+    for array in (*constants.values(), x):
+        array.flags.writeable = False
+    kernel = prepare(dataclasses.replace(sample, constants=constants))
+    kernel(x, out)
+    np.testing.assert_array_equal(out, run(sample))
+    out.flags.writeable = False
+    with pytest.raises(QBCompilerError):
+        kernel(x, out)
