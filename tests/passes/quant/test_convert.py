@@ -135,6 +135,18 @@ def test_every_operation_without_an_integer_form_is_listed() -> None:
     assert "fine" not in caught.value.message
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_weights_of_other_float_types_become_float32(dtype: str) -> None:
+    from qbc.dialects.blob import write_blob
+
+    def build(g: Graph) -> SSAValue:
+        weight = write_blob(g.store, np.eye(4, dtype=dtype).reshape(4, 1, 1, 4))
+        return g.add(mblt.Conv2dOp.of(g.args[0], weight=weight, kernel=[1, 1]))
+
+    op = next(op for op in convert(build).walk() if isinstance(op, quant.Conv2dOp))
+    assert op.properties["weight"].dtype == "float32"
+
+
 def test_a_dynamic_shape_is_refused() -> None:
     block = Block(arg_types=[TensorType(f32, [-1, 4])])
     relu = mblt.ReluOp.of(block.args[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IntegerType, TensorType, f32, i1, i32, i64
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IntegerType, TensorType, bf16, f32, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from qbc.dialects import quant
@@ -85,6 +85,17 @@ class Builder:
         value = write_blob(self.store, np.ascontiguousarray(data, dtype=np.float32))
         return self.add(quant.ConstantOp.make([], TensorType(PENDING, value.shape), {"value": value}, location))
 
+    def as_float32(self, properties: Mapping[str, Attribute]) -> dict[str, Attribute]:
+        """Return properties with float16, bfloat16 and float64 blobs turned into float32 ones."""
+        return {name: self._float32_blob(value) for name, value in properties.items()}
+
+    def _float32_blob(self, value: Attribute) -> Attribute:
+        if not isinstance(value, BlobAttr) or value.type.element_type == f32:
+            return value
+        if not isinstance(value.type.element_type, AnyFloat):
+            return value
+        return write_blob(self.store, constant_array(self.store, value).astype("float32"))
+
     def constant_data(self, old: SSAValue) -> Any:
         """Return the data of an mblt constant as an array, or None when the value is no constant."""
         owner = old.owner
@@ -105,11 +116,14 @@ class Builder:
 
 
 def constant_array(store: BlobStore, value: Attribute) -> Any:
-    """Return the data of a constant attribute: a blob or dense numbers."""
+    """Return the data of a constant attribute: a blob or dense numbers; bfloat16 as float32."""
     import numpy as np
 
     if isinstance(value, BlobAttr):
-        return read_blob(store, value)
+        data = read_blob(store, value)
+        if value.type.element_type == bf16:
+            return (data.astype(np.uint32) << 16).view(np.float32)
+        return data
     assert isinstance(value, DenseIntOrFPElementsAttr)
     return np.array(value.get_values()).reshape(value.get_shape())
 

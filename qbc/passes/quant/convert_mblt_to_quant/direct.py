@@ -80,7 +80,8 @@ CLAMPING = (
 def same(builder: Builder, op: Operation) -> SSAValue:
     """Keep name, operands and properties."""
     operands = [builder.value(operand) for operand in op.operands]
-    return builder.emit(SAME_NAME[type(op)], operands, shape_of(op.results[0]), op.location, op.properties)
+    properties = builder.as_float32(op.properties)
+    return builder.emit(SAME_NAME[type(op)], operands, shape_of(op.results[0]), op.location, properties)
 
 
 COMPARISONS: dict[type[Operation], type[QuantOp]] = {

@@ -10,9 +10,16 @@ from xdsl.dialects.builtin import FloatAttr, StringAttr, TensorType, f32, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from qbc.dialects import mblt, quant
-from qbc.dialects.blob import read_blob, write_blob
+from qbc.dialects.blob import write_blob
 from qbc.dialects.quant.base import int_attr, ints, ints_attr, number, text
-from qbc.passes.quant.convert_mblt_to_quant.builder import Builder, Handler, is_float, shape_of, tensor_of
+from qbc.passes.quant.convert_mblt_to_quant.builder import (
+    Builder,
+    Handler,
+    constant_array,
+    is_float,
+    shape_of,
+    tensor_of,
+)
 from qbc.passes.quant.convert_mblt_to_quant.direct import clip_properties
 
 
@@ -111,7 +118,7 @@ def batch_norm(builder: Builder, op: Operation) -> SSAValue:
     import numpy as np
 
     scale, bias, mean, variance = (
-        read_blob(builder.store, op.properties[name]).astype(np.float64)
+        constant_array(builder.store, op.properties[name]).astype(np.float64)
         for name in ("scale", "bias", "mean", "variance")
     )
     gain = scale / np.sqrt(variance + number(op, "epsilon"))
@@ -123,7 +130,7 @@ def prelu(builder: Builder, op: Operation) -> SSAValue:
     import numpy as np
 
     value, shape = builder.value(op.operands[0]), shape_of(op.results[0])
-    slope = read_blob(builder.store, op.properties["slope"]).astype(np.float64)
+    slope = constant_array(builder.store, op.properties["slope"]).astype(np.float64)
     relu = {"activation": StringAttr("relu")}
     positive = builder.emit(quant.RequantizeOp, [value], shape, op.location, relu)
     below = clip_properties(-math.inf, 0.0)
@@ -144,7 +151,7 @@ def instance_norm(builder: Builder, op: Operation) -> SSAValue:
     properties = {"normalized_rank": int_attr(1), "epsilon": op.properties["epsilon"]}
     normal = builder.emit(quant.LayerNormOp, [rows], (batch, channels, positions), op.location, properties)
     back = builder.emit(quant.TransposeOp, [normal], (batch, positions, channels), op.location, swap)
-    scale, bias = (read_blob(builder.store, op.properties[name]).astype(np.float64) for name in ("scale", "bias"))
+    scale, bias = (constant_array(builder.store, op.properties[name]).astype(np.float64) for name in ("scale", "bias"))
     result = _per_channel(builder, back, scale, bias, op.location)
     return builder.emit(quant.ReshapeOp, [result], shape, op.location)
 
