@@ -33,9 +33,8 @@ def mul(workspace: Workspace, op: Operation) -> Result:
     """Product: one multiplier."""
     a, b = (workspace.encoding(value) for value in op.operands)
     ratio = a.exact * b.exact / workspace.encoding(op.results[0]).exact
-    if a.bound * b.bound >= 1 << 31:
-        raise workspace.error(op, "the product of the operands does not fit 31 bits")
-    return Result({**_zero_points(workspace, op), **workspace.rescale(ratio), **workspace.result_range(op)})
+    constants = workspace.rescale(op, ratio, a.bound * b.bound)
+    return Result({**_zero_points(workspace, op), **constants, **workspace.result_range(op)})
 
 
 def div(workspace: Workspace, op: Operation) -> Result:
@@ -57,8 +56,8 @@ def extremum(workspace: Workspace, op: Operation) -> Result:
 def requantize(workspace: Workspace, op: Operation) -> Result:
     """New scale, zero point and clamp."""
     x, y = workspace.encoding(op.operands[0]), workspace.encoding(op.results[0])
-    ratio = x.exact / y.exact
-    return Result({"zx": int_attr(x.zero_point), **workspace.rescale(ratio), **workspace.result_range(op)})
+    constants = workspace.rescale(op, x.exact / y.exact, x.bound)
+    return Result({"zx": int_attr(x.zero_point), **constants, **workspace.result_range(op)})
 
 
 # --- lookups -----------------------------------------------------------------------------------------------------

@@ -38,7 +38,8 @@ def log_softmax(workspace: Workspace, op: Operation) -> Result:
 
     x, y = workspace.encoding(op.operands[0]), workspace.encoding(op.results[0])
     constants = {"k": int_attr(softmax_step(x.scale, 1.0)), "table": workspace.write(log2_table())}
-    return Result({**constants, **workspace.rescale(log_softmax_ratio(y.scale)), **workspace.result_range(op)})
+    rescale = workspace.rescale(op, log_softmax_ratio(y.scale), (1 << 31) - 1)
+    return Result({**constants, **rescale, **workspace.result_range(op)})
 
 
 def head_scale(encoding: Encoding) -> Fraction:

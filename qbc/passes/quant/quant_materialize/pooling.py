@@ -11,6 +11,7 @@ from qbc.dialects.quant.base import int_attr, integer, ints
 from qbc.passes.quant.quant_materialize.workspace import Result, Rule, Workspace, kept, shape_of
 
 _NORM_LIMIT = 16384
+_ROOT_LIMIT = (1 << 31) - 1  # the integer root has 31 bits
 
 
 def max_pool2d(workspace: Workspace, op: Operation) -> Result:
@@ -22,11 +23,10 @@ def avg_pool2d(workspace: Workspace, op: Operation) -> Result:
     """One multiplier for each distinct number of taps."""
     import numpy as np
 
-    from qbc.algorithms.fixed_point import multiplier_of
-
     x, y = workspace.encoding(op.operands[0]), workspace.encoding(op.results[0])
     counts = tap_counts(op)
-    pairs = [multiplier_of(x.exact / (y.exact * count)) for count in counts]
+    bound = max(counts) * x.bound
+    pairs = [workspace.multiplier(op, x.exact / (y.exact * count), bound) for count in counts]
     return Result(
         {
             **kept(op, "kernel", "strides", "padding"),
@@ -67,10 +67,9 @@ def reduce_sum(workspace: Workspace, op: Operation) -> Result:
     x, y = workspace.encoding(op.operands[0]), workspace.encoding(op.results[0])
     shape = shape_of(op.operands[0])
     n = math.prod(shape[axis] for axis in ints(op, "axes"))
-    if n * x.bound >= 1 << 31:
-        raise workspace.error(op, f"the sum of {n} elements does not fit 31 bits")
     ratio = x.exact / y.exact / (n if isinstance(op, quant.ReduceMeanOp) else 1)
-    constants = {"zx": int_attr(x.zero_point), **workspace.rescale(ratio), **workspace.result_range(op)}
+    rescale = workspace.rescale(op, ratio, n * x.bound)
+    constants = {"zx": int_attr(x.zero_point), **rescale, **workspace.result_range(op)}
     return Result({**kept(op, "axes"), **constants}, quant.ReduceSumOp)
 
 
@@ -80,7 +79,8 @@ def reduce_l2(workspace: Workspace, op: Operation) -> Result:
     n = math.prod(shape_of(op.operands[0])[axis] for axis in ints(op, "axes"))
     if n > _NORM_LIMIT:
         raise workspace.error(op, f"reduces {n} elements, at most {_NORM_LIMIT} are possible")
-    constants = {"zx": int_attr(x.zero_point), **workspace.rescale(x.exact / y.exact), **workspace.result_range(op)}
+    rescale = workspace.rescale(op, x.exact / y.exact, _ROOT_LIMIT)
+    constants = {"zx": int_attr(x.zero_point), **rescale, **workspace.result_range(op)}
     return Result({**kept(op, "axes"), **constants})
 
 

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from qbc.dialects import quant
 from qbc.dialects.quant.base import int_attr, text
-from qbc.passes.quant.quant_materialize.resample import linear_taps, nearest_indices
+from qbc.passes.quant.quant_materialize.resample import WEIGHT_ONE, linear_taps, nearest_indices
 from qbc.passes.quant.quant_materialize.workspace import Result, Rule, Workspace, kept, shape_of
 
 
@@ -84,8 +84,8 @@ def resize(workspace: Workspace, op: Operation) -> Result:
         first, second, weight = linear_taps(size, out, scale, mode)
         for suffix, data in (("0", first), ("1", second), ("w", weight)):
             tables[prefix + suffix] = workspace.write(np.array(data, dtype=np.int32))
-    ratio = x.exact / (y.exact * (1 << 22))
-    constants = {"zx": int_attr(x.zero_point), **workspace.rescale(ratio), **workspace.result_range(op)}
+    rescale = workspace.rescale(op, x.exact / (y.exact * WEIGHT_ONE**2), x.bound * WEIGHT_ONE**2)
+    constants = {"zx": int_attr(x.zero_point), **rescale, **workspace.result_range(op)}
     return Result({**tables, **constants}, quant.ResizeLinearOp)
 
 

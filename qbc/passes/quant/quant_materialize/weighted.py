@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from xdsl.dialects.builtin import StringAttr
@@ -145,23 +144,16 @@ def _multipliers(
 
 def matmul(workspace: Workspace, op: Operation) -> Result:
     """Materialize a product of two activations; the bound of the accumulator chooses the multiplier's width."""
-    from qbc.algorithms.fixed_point import LONG, LONG_BOUND, SHORT, SHORT_BOUND, multiplier_of
-
     a, b = (workspace.encoding(value) for value in op.operands)
     y = workspace.encoding(op.results[0])
     inner = op.operands[0].type.get_shape()[-1]  # type: ignore[attr-defined]  # a tensor
-    bound = a.bound * b.bound * inner
-    if bound >= SHORT_BOUND:
-        raise workspace.error(op, f"the sum over {inner} products can reach {bound}, the accumulator holds 47 bits")
-    ratio: Fraction = a.exact * b.exact / y.exact
-    m, s = multiplier_of(ratio, LONG if bound < LONG_BOUND else SHORT)
+    ratio = a.exact * b.exact / y.exact
     return Result(
         {
             "za": int_attr(a.zero_point),
             "zb": int_attr(b.zero_point),
             "transpose_b": op.properties["transpose_b"],
-            "m": int_attr(m),
-            "s": int_attr(s),
+            **workspace.rescale(op, ratio, a.bound * b.bound * inner),
             **workspace.result_range(op),
         }
     )

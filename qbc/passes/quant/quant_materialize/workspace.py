@@ -109,12 +109,21 @@ class Workspace:
         """Store an array and return its handle."""
         return write_blob(self.ctx.store, data)
 
-    def rescale(self, ratio: Fraction) -> Properties:
-        """Return `m`, `s` of a ratio in long form."""
-        from qbc.algorithms.fixed_point import multiplier_of
-
-        m, s = multiplier_of(ratio)
+    def rescale(self, op: Operation, ratio: Fraction, bound: int) -> Properties:
+        """Return the attributes `m`, `s` of a ratio; see `multiplier`."""
+        m, s = self.multiplier(op, ratio, bound)
         return {"m": int_attr(m), "s": int_attr(s)}
+
+    def multiplier(self, op: Operation, ratio: Fraction, bound: int) -> tuple[int, int]:
+        """Return (m, s) of a ratio: 31 bits wide where every accumulator is below 2^31, 15 bits below 2^47.
+
+        `bound` is the largest possible |accumulator|; one that is larger is an error.
+        """
+        from qbc.algorithms.fixed_point import LONG, LONG_BOUND, SHORT, SHORT_BOUND, multiplier_of
+
+        if bound >= SHORT_BOUND:
+            raise self.error(op, f"its sum can reach {bound}, the accumulator holds 47 bits")
+        return multiplier_of(ratio, LONG if bound < LONG_BOUND else SHORT)
 
     def error(self, op: Operation, message: str, hint: str | None = None) -> QBCompilerError:
         """Return a located QUANTIZATION_ERROR."""
