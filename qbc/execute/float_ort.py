@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 
 from qbc.dialects.common.access import shape_of
 from qbc.dialects.common.graph import argument_names, result_names
-from qbc.errors import QBCompilerError
+from qbc.execute.inputs import ordered_inputs
 from qbc.export.onnx_mblt import INLINE_BYTES, ExportedValue, MbltExport, export_mblt, external_tensor, tensor
 from qbc.store import BlobStore
 
@@ -64,19 +64,11 @@ class FloatSession:
         return self._session.run(names, feed) if names else []
 
     def _feed(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        feed = {}
-        for name, shape, dtype in zip(self.inputs, self._shapes, self._dtypes, strict=True):
-            if name not in inputs:
-                raise QBCompilerError(
-                    f"no value for input {name!r}", code="INVALID_INPUT", hint=f"inputs: {self.inputs}"
-                )
-            array = np.ascontiguousarray(inputs[name], dtype=dtype)
-            if len(array.shape) != len(shape) or any(w not in (-1, g) for w, g in zip(shape, array.shape, strict=True)):
-                raise QBCompilerError(
-                    f"input {name!r} has shape {list(array.shape)}, expected {list(shape)}", code="INVALID_INPUT"
-                )
-            feed[name] = array
-        return feed
+        arrays = ordered_inputs(self.inputs, self._shapes, inputs)
+        return {
+            name: np.ascontiguousarray(array, dtype=dtype)
+            for name, array, dtype in zip(self.inputs, arrays, self._dtypes, strict=True)
+        }
 
 
 def make_session(exported: MbltExport, *, threads: int = 1) -> tuple[onnxruntime.InferenceSession, list[Any]]:

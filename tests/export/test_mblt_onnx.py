@@ -90,11 +90,11 @@ def test_session_hands_out_arguments_constants_and_results() -> None:
 def test_wrong_inputs_are_refused() -> None:
     graph = MbltGraph()
     func = graph.finish(graph.op(mblt.ReluOp, graph.input((2, 3))))
-    session = FloatSession(func, graph.store)
-    with pytest.raises(QBCompilerError, match="no value for input 'x0'"):
-        session.run_outputs({})
-    with pytest.raises(QBCompilerError, match=r"shape \[3, 2\], expected \[2, 3\]"):
-        session.run_outputs({"x0": np.zeros((3, 2), np.float32)})
+    for engine in (FloatSession(func, graph.store).run_outputs, FloatProgram(func, graph.store).run):
+        with pytest.raises(QBCompilerError, match="no value for input 'x0'"):
+            engine({})
+        with pytest.raises(QBCompilerError, match=r"shape \[3, 2\], expected \[2, 3\]"):
+            engine({"x0": np.zeros((3, 2), np.float32)})
 
 
 def test_large_weights_go_to_a_file_beside_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,8 @@ import onnxruntime
 import torch
 from xdsl.ir import Operation, SSAValue
 
+from qbc.dialects.blob import dtype_name
+from qbc.dialects.common.access import tensor_type
 from qbc.dialects.framework.access import read_tensor
 from qbc.errors import QBCompilerError
 from qbc.execute.float_torch.scope import Kernel, Scope
@@ -40,11 +42,18 @@ def framework_kernel(op: Operation, scope: Scope) -> Kernel:
     model = onnx.ModelProto(ir_version=IR_VERSION, graph=graph)
     model.opset_import.extend(opset_imports(list(graph.node), OPSET))
     session = _session(op, model)
+    # the program computes in its own float type, the operator in the one that the model declares
+    dtypes = [dtype_name(tensor_type(value).element_type) for value in inputs]
+    kinds = [scope.type_of(result) for result in op.results]
     positions = [list(op.operands).index(value) for value in inputs]
 
     def kernel(*operands: torch.Tensor) -> Any:
-        feed = {name: operands[place].numpy() for name, place in zip(inputs.values(), positions, strict=True)}
-        results = [torch.from_numpy(np.asarray(array)) for array in session.run(outputs, feed)]
+        feed = {
+            name: operands[place].numpy().astype(dtype, copy=False)
+            for name, place, dtype in zip(inputs.values(), positions, dtypes, strict=True)
+        }
+        found = session.run(outputs, feed)
+        results = [torch.from_numpy(np.asarray(array)).to(kind) for array, kind in zip(found, kinds, strict=True)]
         return results[0] if len(results) == 1 else results
 
     return kernel

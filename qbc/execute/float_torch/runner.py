@@ -25,7 +25,8 @@ from qbc.execute.float_torch import (
     resize,
     shape,
 )
-from qbc.execute.float_torch.scope import Kernel, KernelFactory, Scope
+from qbc.execute.float_torch.scope import Kernel, KernelFactory, Scope, shape_of
+from qbc.execute.inputs import ordered_inputs
 from qbc.execute.program import Program, compile_block
 from qbc.store import BlobStore
 
@@ -57,6 +58,7 @@ class FloatProgram:
         self.inputs = argument_names(func)
         self.outputs = result_names(func)
         self._scope = Scope(store, torch.float64 if float_type == "float64" else torch.float32)
+        self._shapes = [shape_of(argument) for argument in func.body.block.args]
         self._argument_types = [self._scope.type_of(argument) for argument in func.body.block.args]
         self._program: Program = compile_block(func.body.block, self._kernel)
 
@@ -64,14 +66,10 @@ class FloatProgram:
         self, inputs: Mapping[str, Array], observers: Mapping[SSAValue, ArrayObserver] | None = None
     ) -> dict[str, Array]:
         """Run on named inputs in the layout of the arguments; observers see their value as an array."""
-        missing = [name for name in self.inputs if name not in inputs]
-        if missing:
-            raise QBCompilerError(
-                f"no value for input {missing[0]!r}", code="INVALID_INPUT", hint=f"inputs: {self.inputs}"
-            )
+        arrays = ordered_inputs(self.inputs, self._shapes, inputs)
         arguments = [
-            torch.from_numpy(np.array(inputs[name])).to(dtype)
-            for name, dtype in zip(self.inputs, self._argument_types, strict=True)
+            torch.from_numpy(np.array(array)).to(dtype)
+            for array, dtype in zip(arrays, self._argument_types, strict=True)
         ]
         watch = {value: _as_array(observer) for value, observer in (observers or {}).items()}
         with torch.inference_mode():
