@@ -81,7 +81,13 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
 
     command = commands.add_parser("compile", help="source model or snapshot -> .mxq", allow_abbrev=False)
-    command.add_argument("--model", required=True, metavar="FILE", help="an .onnx or .mblt file, or IR text")
+    command.add_argument(
+        "--model",
+        "--compile-from",
+        required=True,
+        metavar="FILE",
+        help="an .onnx or .mblt file, or IR text to go on from",
+    )
     command.add_argument("--output", required=True, metavar="FILE", help="the .mxq file to write")
     _add_import(command)
     _add_quantize(command)
@@ -215,7 +221,8 @@ def _compile(options: argparse.Namespace) -> int:
 
 
 def _parse(options: argparse.Namespace) -> int:
-    from qbc.driver.compile import PARSE_PHASES, parse
+    from qbc.driver.compile import parse
+    from qbc.driver.plan import PARSE_PHASES
     from qbcompiler.console import print_result
 
     settings = _settings(options)
@@ -226,7 +233,8 @@ def _parse(options: argparse.Namespace) -> int:
 
 
 def _quantize(options: argparse.Namespace) -> int:
-    from qbc.driver.compile import QUANTIZE_PHASES, quantize
+    from qbc.driver.compile import quantize
+    from qbc.driver.plan import QUANTIZE_PHASES
     from qbcompiler.console import print_result
 
     settings = _settings(options)
@@ -273,7 +281,7 @@ def _settings(options: argparse.Namespace) -> CompileOptions:
 def _print_pipeline(settings: CompileOptions, phases: Sequence[str]) -> int:
     from qbc.driver.plan import make_plan
 
-    print(make_plan(settings).text(tuple(phases)))
+    print(make_plan(settings, tuple(phases)).text())
     return 0
 
 

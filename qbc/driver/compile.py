@@ -19,7 +19,7 @@ from qbc.driver.context import DriverContext, find_target, make_context
 from qbc.driver.dimensions import require_fixed_inputs, shapes_from_samples
 from qbc.driver.events import Event, Progress
 from qbc.driver.files import read_module, require_file, write_ir
-from qbc.driver.plan import CompileOptions, Plan, make_plan
+from qbc.driver.plan import PARSE_PHASES, QUANTIZE_PHASES, CompileOptions, Plan, make_plan
 from qbc.driver.program import IMAGES_REPORT, latency_report, write_program
 from qbc.driver.samples import BoundSamples, argument_attributes
 from qbc.errors import ArgumentError, QBCompilerError
@@ -30,9 +30,6 @@ from qbc.pipelines.text import names_source
 
 if TYPE_CHECKING:
     from qbc.artifact.manifest import Manifest
-
-PARSE_PHASES = ("import", "convert")
-QUANTIZE_PHASES = ("quantize", "lower", "encode")
 
 
 @dataclass

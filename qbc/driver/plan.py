@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from qbc.config import CompileConfig
 
 DEFAULT_PRESET = "default"
+PARSE_PHASES = ("import", "convert")
+QUANTIZE_PHASES = ("quantize", "lower", "encode")
 
 
 @dataclass(frozen=True)
@@ -43,48 +45,56 @@ class CompileOptions:
 
 @dataclass(frozen=True)
 class Plan:
-    """Resolved configuration and complete pipelines; `notices` are what resolving has to tell."""
+    """Resolved configuration and complete pipelines; `notices` are what resolving has to tell.
 
-    config: CompileConfig
+    `config` is None for plans that only parse: nothing in those phases can be configured.
+    """
+
+    config: CompileConfig | None
     pipelines: Mapping[str, Pipeline]
     notices: tuple[str, ...]
 
-    def text(self, phases: tuple[str, ...] = PHASES) -> str:
-        """Return one pipeline text for some phases, with every option written out."""
+    def text(self, phases: tuple[str, ...] | None = None) -> str:
+        """Return one pipeline text for some phases (by default all of the plan), with every option written out."""
         whole = Pipeline()
-        for phase in phases:
+        for phase in self.pipelines if phases is None else phases:
             whole = whole + self.pipelines[phase]
         return str(complete(whole))
 
     def config_dict(self) -> dict[str, Any]:
         """Return the configuration as snapshots record it (no paths)."""
-        return self.config.model_dump(by_alias=True)
+        return {} if self.config is None else self.config.model_dump(by_alias=True)
 
 
 def make_plan(options: CompileOptions, phases: tuple[str, ...] = PHASES) -> Plan:
     """Resolve preset, configuration and an edited pipeline; mistakes in any of them are raised before work begins.
 
-    Only the pipelines of `phases`, the ones that may run, are completed: that imports their passes.
+    The plan holds the pipelines of `phases`, the ones that may run, so only their passes are imported. Configuration is
+    resolved only where one of them takes it, so that parsing does not load the configuration model either.
     """
-    from qbc.config import pipeline_changes, resolve_config
-
     preset = load_preset(options.preset or DEFAULT_PRESET)
-    config = resolve_config(preset.config, options.calibration_config)
+    config: CompileConfig | None = None
+    changes: Mapping[str, Any] = {}
+    if options.calibration_config is not None or not set(phases) <= set(PARSE_PHASES):
+        from qbc.config import pipeline_changes, resolve_config
+
+        config = resolve_config(preset.config, options.calibration_config)
+        changes = pipeline_changes(config)
     if options.pipeline is not None:
         parts = split_by_phase(parse_pipeline(options.pipeline))
-        return Plan(config, {phase: complete(part) for phase, part in parts.items()}, ())
-    changes = pipeline_changes(config)
+        return Plan(config, {phase: complete(parts[phase]) for phase in phases}, ())
     flat = [change for group in changes.values() for change in group]
     pipelines: dict[str, Pipeline] = {}
     placed: set[tuple[str, str]] = set()
-    for phase in PHASES:
+    for phase in phases:
         pipeline = preset.pipeline(phase)
         if not options.bias_correction:
             pipeline = without_pass(pipeline, "quant-bias-correction")
         changed, found = with_options(pipeline, flat)
-        pipelines[phase] = complete(changed) if phase in phases else changed
+        pipelines[phase] = complete(changed)
         placed |= found
-    return Plan(config, pipelines, tuple(_without_effect(config, changes, placed)))
+    notices = () if config is None else tuple(_without_effect(config, changes, placed))
+    return Plan(config, pipelines, notices)
 
 
 def _without_effect(config: CompileConfig, changes: Mapping[str, Any], placed: set[tuple[str, str]]) -> list[str]:
