@@ -96,7 +96,9 @@ def _replace(
     ctx: CompileContext, rewriter: PatternRewriter, new_ops: list[Operation] | None, group: Sequence[Operation]
 ) -> bool:
     """Replace the last op of `group`, if the group stands alone."""
-    if new_ops is None or not inner_values_stay_inside(group):
+    if new_ops is None or new_ops[-1].results[0].type != group[-1].results[0].type:
+        return False
+    if not inner_values_stay_inside(group):
         return False
     replace_group(rewriter, group[-1], new_ops, group)
     ctx.count("fused")

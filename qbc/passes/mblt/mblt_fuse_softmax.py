@@ -107,7 +107,7 @@ class _FuseSoftmax(RewritePattern):
                 continue
             x, shift = _without_maximum(exponential.operands[0], axis)
             group = [*shift, exponential, total, *([inverse] if inverse is not None else []), op]
-            if inner_values_stay_inside(group):
+            if x.type == op.results[0].type and inner_values_stay_inside(group):
                 replace_group(rewriter, op, SoftmaxOp.of(x, axis=axis), group)
                 self.ctx.count("fused")
             return
@@ -132,7 +132,7 @@ class _FuseLogSoftmax(RewritePattern):
             return
         x, shift = _without_maximum(value, axis)
         group = [*shift, exponential, total, logarithm, op]
-        if inner_values_stay_inside(group):
+        if x.type == op.results[0].type and inner_values_stay_inside(group):
             replace_group(rewriter, op, LogSoftmaxOp.of(x, axis=axis), group)
             self.ctx.count("fused")
 

@@ -127,7 +127,10 @@ class _KeepAxes(RewritePattern):
     """A reduction keeps its axes, a squeeze drops them."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if not isinstance(op, REDUCTIONS) or flag(op, "keep_dims") or not shape_of(op.results[0]):
+        if not isinstance(op, REDUCTIONS) or flag(op, "keep_dims"):
+            return
+        shape = shape_of(op.results[0])
+        if not shape or min(shape) < 0:
             return
         kept = type(op).of(op.operands[0], axes=integers(op, "axes"), keep_dims=True)
         replace_group(rewriter, op, [kept, ReshapeOp.of(kept, result_type=op.results[0].type)], [])

@@ -284,6 +284,12 @@ def test_reshapes_that_stay() -> None:
     assert check_pass(g, func, "mblt-simplify-reshape") == ["reshape", "add"]
 
 
+def test_reductions_of_dynamic_maps_stay() -> None:
+    g = MbltGraph()
+    mean = g.op(mblt.ReduceMeanOp, g.input((-1, -1, 4, 3)), axes=[2])
+    assert check_pass(g, g.finish(g.op(mblt.ReluOp, mean)), "mblt-simplify-reshape") == ["reduce_mean", "relu"]
+
+
 def test_transpose_of_units_is_a_reshape() -> None:
     g = MbltGraph()
     x = g.op(mblt.TransposeOp, g.input((2, 1, 5, 4)), permutation=[1, 0, 2, 3])

@@ -440,6 +440,21 @@ def test_not_layer_norm(case: str) -> None:
     assert "layer_norm" not in check_pass(g, func, "mblt-fuse-layer-norm")
 
 
+def test_constants_that_broadcast_the_value_stop_the_fusion() -> None:
+    g = MbltGraph()
+    x = g.input((1, 3, 8))
+    wide = g.constant(np.full((2, 1, 1), 1e-5))
+    centered = sub(g, x, reduced(g, mblt.ReduceMeanOp, x))
+    variance = add(g, reduced(g, mblt.ReduceMeanOp, g.op(mblt.SquareOp, centered)), wide)
+    norm = div(g, centered, g.op(mblt.SqrtOp, variance))
+    bound = g.op(mblt.MaximumOp, reduced(g, mblt.ReduceMaxOp, x), wide)
+    e = g.op(mblt.ExpOp, sub(g, x, bound))
+    func = g.finish(norm, div(g, e, reduced(g, mblt.ReduceSumOp, e)))
+    names = check_pass(g, func, "mblt-fuse-layer-norm", "mblt-fuse-softmax")
+    assert "layer_norm" not in names
+    assert "softmax" not in names
+
+
 def test_layer_norm_with_shared_variance_stays() -> None:
     def build(g, x):
         centered = sub(g, x, reduced(g, mblt.ReduceMeanOp, x))
