@@ -5,6 +5,7 @@ Padding at the end is written out as what the windows reach, so nothing depends 
 
 from __future__ import annotations
 
+import numpy as np
 from xdsl.ir import Operation
 
 from qbc.dialects.common.access import flag, integers, numbers, shape_of, text
@@ -61,10 +62,12 @@ def _reached_padding(op: Operation) -> list[int]:
 
 
 def resize(op: Operation, builder: GraphBuilder) -> None:
-    """`Resize` by scales, or by sizes where scales and sizes agree exactly."""
+    """`Resize` by scales, or by sizes where they say the same, or where float32 scales would give another size."""
     source, target = shape_of(op.operands[0]), shape_of(op.results[0])
     scales = numbers(op, "scales")
-    if all(target[1 + axis] == source[1 + axis] * scales[axis] for axis in range(2)):
+    exact = all(target[1 + axis] == source[1 + axis] * scales[axis] for axis in range(2))
+    rounded = [int(np.float32(source[1 + axis]) * np.float32(scales[axis])) for axis in range(2)]
+    if min(source) >= 0 and (exact or rounded != list(target[1:3])):
         size = builder.integers([target[0], target[3], target[1], target[2]], "sizes")
         inputs = [builder.first(op.operands[0]), "", "", size]
     else:

@@ -123,3 +123,15 @@ def test_dynamic_dimension() -> None:
     found = session.run_outputs(feed)["y0"]
     assert found.shape == (5, 144)
     np.testing.assert_allclose(found, FloatProgram(func, graph.store).run(feed)["y0"], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("size", "scale", "target"), [(7, 1.5, 10), (10, 0.33, 3), (3, 2.9999999, 9)])
+def test_resize_keeps_the_size_of_the_ir(size: int, scale: float, target: int) -> None:
+    graph = MbltGraph()
+    x = graph.input((1, size, size, 2))
+    kind = TensorType(f32, [1, target, target, 2])
+    func = graph.finish(graph.op(mblt.ResizeOp, x, mode="linear", scales=[scale, scale], result_type=kind))
+    feed = graph.samples()
+    found = FloatSession(func, graph.store).run_outputs(feed)["y0"]
+    assert found.shape == (1, target, target, 2)
+    np.testing.assert_allclose(found, FloatProgram(func, graph.store).run(feed)["y0"], atol=1e-5)
