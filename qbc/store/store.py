@@ -40,17 +40,19 @@ class BlobStore:
         self._spool_size = 0
 
     def put(self, data: npt.NDArray[np.generic] | bytes | memoryview) -> str:
-        """Add bytes (an array is stored in C order, little-endian) and return the key; the bytes are copied.
+        """Add bytes (an array is stored in C order, little-endian) and return the key.
 
-        A view of a blob of this store (reshaped, or transposed around axes of size 1) is recognised without reading it.
+        The bytes are copied, unless nobody else can change them: an array that owns its data and is not writeable, or
+        one that had to be brought into order. A view of a blob of this store (reshaped, or transposed around axes of
+        size 1) is recognised without reading it.
         """
-        raw = _as_bytes(data)
+        raw, is_own = _as_bytes(data)
         known = self._places.get(_place(raw))
         if known is not None:
             return known
         key = content_key(raw)
         if key not in self._blobs:
-            self._remember(key, self._keep(raw))
+            self._remember(key, self._keep(raw, is_own))
         return key
 
     def put_view(self, view: memoryview) -> str:
@@ -101,10 +103,10 @@ class BlobStore:
         if len(view) >= SMALL_BLOB_BYTES:
             self._places[_place(view)] = key
 
-    def _keep(self, raw: memoryview) -> memoryview:
+    def _keep(self, raw: memoryview, is_own: bool) -> memoryview:
         if len(raw) < SMALL_BLOB_BYTES or self._held_bytes + len(raw) <= self._spool_threshold_bytes:
             self._held_bytes += len(raw)
-            return memoryview(bytes(raw))
+            return raw.toreadonly() if is_own else memoryview(bytes(raw))
         return self._spool(raw)
 
     def _spool(self, raw: memoryview) -> memoryview:
@@ -142,8 +144,10 @@ def _place(raw: memoryview) -> tuple[int, int]:
     return int(np.frombuffer(raw, dtype=np.uint8).__array_interface__["data"][0]), len(raw)
 
 
-def _as_bytes(data: npt.NDArray[np.generic] | bytes | memoryview) -> memoryview:
-    if isinstance(data, np.ndarray):
-        little = np.ascontiguousarray(data.astype(data.dtype.newbyteorder("<"), copy=False))
-        return little.reshape(-1).view(np.uint8).data
-    return memoryview(data).cast("B")
+def _as_bytes(data: npt.NDArray[np.generic] | bytes | memoryview) -> tuple[memoryview, bool]:
+    """Return the bytes to store, and whether nobody else can change them."""
+    if not isinstance(data, np.ndarray):
+        return memoryview(data).cast("B"), isinstance(data, bytes)
+    little = np.ascontiguousarray(data.astype(data.dtype.newbyteorder("<"), copy=False))
+    is_own = (data.flags.owndata and not data.flags.writeable) or not np.may_share_memory(little, data)
+    return little.reshape(-1).view(np.uint8).data, is_own

@@ -26,5 +26,12 @@ def test_other_arrays_are(monkeypatch: pytest.MonkeyPatch) -> None:
     found = store.get(store.put(data), "float32", data.shape)
     assert store.put(found.T) == content_key(np.ascontiguousarray(found.T).tobytes())
     assert store.put(found[:48]) == content_key(found[:48].tobytes())
+    transposed = store.put(data.T)
+    frozen = data + 1
+    frozen.setflags(write=False)
+    kept = store.put(frozen)
+    assert np.shares_memory(store.get(kept, "float32", frozen.shape), frozen)
+    before = data[0, 0]
     data[0, 0] += 1
+    assert store.get(transposed, "float32", (32, 64))[0, 0] == before
     assert store.put(data) == content_key(data.tobytes())

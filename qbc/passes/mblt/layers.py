@@ -35,6 +35,7 @@ def scaled_layer(
         per_channel = factor.reshape(-1, *[1] * (weight.ndim - 1))
         # Products in float64, rounded once; numpy does it in small blocks, without large temporaries.
         np.multiply(weight, per_channel, out=scaled, dtype=np.float64, casting="same_kind")
+        scaled.setflags(write=False)  # so the store need not copy it
         changes["weight"] = blob(ctx, scaled)
         bias = None if bias is None else bias * factor
     if offset is not None:
