@@ -84,7 +84,9 @@ def check_operation(op: Operation, store: BlobStore) -> None:
     if not isinstance(op, quant.ConstantOp):
         prepare(kernel_call(op, store))
         return
-    held, wanted = op.properties["value"].type.element_type, tensor_spec(op.results[0]).dtype  # type: ignore[attr-defined]
+    value, wanted = op.properties["value"], tensor_spec(op.results[0]).dtype
+    assert isinstance(value, (BlobAttr, DenseIntOrFPElementsAttr))
+    held = value.type.element_type
     if held != IntegerType({"i8": 8, "i16": 16}.get(wanted, 32)):
         raise QBCompilerError(f"a constant of {held} cannot hold {wanted} codes", code="VERIFY_ERROR")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
+from qbc.dialects.blob import BlobAttr
 from qbc.dialects.quant.base import (
     BLOB,
     FLOAT,
@@ -51,8 +52,8 @@ class WeightedOp(UnaryOp):
         channels = self.weight_shape[0]
         for name in ("bias", "weight_scale", "bias_delta", "multiplier", "shift"):
             blob = self.properties.get(name)
-            if blob is not None and tuple(blob.shape) != (channels,):  # type: ignore[attr-defined]
-                raise VerifyException(f"{name} has shape {list(blob.shape)}, expected [{channels}]")  # type: ignore[attr-defined]
+            if isinstance(blob, BlobAttr) and tuple(blob.shape) != (channels,):
+                raise VerifyException(f"{name} has shape {list(blob.shape)}, expected [{channels}]")
         super().verify_()
         check_activation(self)
 

@@ -54,10 +54,9 @@ class QuantAssignBits(ModulePass):
         """Return the names of the rows that hold a result of a listed node."""
         rows_of: dict[str, list[ParamsOp]] = {}
         for inner in module.walk():
-            for result in inner.results:
-                row = table.row_of(result)
-                for name in source_names(inner) if row is not None else ():
-                    rows_of.setdefault(name, []).append(row)  # type: ignore[arg-type]  # not None here
+            rows = [row for result in inner.results if (row := table.row_of(result)) is not None]
+            for name in source_names(inner) if rows else ():
+                rows_of.setdefault(name, []).extend(rows)
         unknown = [name for name in self.activation16 if name not in rows_of]
         if unknown:
             near = difflib.get_close_matches(unknown[0], list(rows_of), n=3, cutoff=0.4)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from qbc.dialects import mblt, quant
 from qbc.errors import ArgumentError, QBCompilerError
@@ -135,18 +135,17 @@ def _boundary_type(argument: SSAValue) -> Attribute:
     return quant_type(argument.type)
 
 
-def _enter(builder: Builder, before: SSAValue, after: SSAValue) -> SSAValue:
+def _enter(builder: Builder, before: BlockArgument, after: SSAValue) -> SSAValue:
     if not is_float(before):
         return after
-    return builder.emit(quant.QuantizeOp, [after], shape_of(before), before.location)  # type: ignore[attr-defined]
+    return builder.emit(quant.QuantizeOp, [after], shape_of(before), before.location)
 
 
 def _leave(builder: Builder, value: SSAValue) -> SSAValue:
     new = builder.value(value)
     if not is_float(value):
         return new
-    owner = value.owner
-    location = owner.location if isinstance(owner, Operation) else value.location  # type: ignore[attr-defined]
+    location = value.location if isinstance(value, BlockArgument) else getattr(value.owner, "location", None)
     return builder.add(quant.DequantizeOp.make([new], TensorType(f32, shape_of(value)), {}, location))
 
 

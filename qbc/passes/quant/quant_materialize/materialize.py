@@ -13,7 +13,7 @@ from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, ModulePass, pass_error, source_names
 from qbc.passes.quant.legality import quant_ops, tied_values
 from qbc.passes.quant.quant_materialize import elementwise, normalization, pooling, shape, weighted
-from qbc.passes.quant.quant_materialize.workspace import Encoding, Rule, Workspace
+from qbc.passes.quant.quant_materialize.workspace import Encoding, Properties, Rule, Workspace
 
 RULES: dict[type[Operation], Rule] = {
     **weighted.RULES,
@@ -97,7 +97,7 @@ def _check_ties(workspace: Workspace, op: QuantOp) -> None:
         )
 
 
-def _materialize(workspace: Workspace, op: QuantOp) -> tuple[type[QuantOp], dict[str, object]]:
+def _materialize(workspace: Workspace, op: QuantOp) -> tuple[type[QuantOp], Properties]:
     rule = RULES.get(type(op))
     if rule is None:
         raise pass_error(op, "is materialized already", hint="Run quant-materialize once.")
@@ -113,7 +113,7 @@ def _materialize(workspace: Workspace, op: QuantOp) -> tuple[type[QuantOp], dict
     return result.kind or type(op), dict(result.properties)
 
 
-def _apply(workspace: Workspace, op: QuantOp, kind: type[QuantOp], properties: dict[str, object]) -> None:
+def _apply(workspace: Workspace, op: QuantOp, kind: type[QuantOp], properties: Properties) -> None:
     """Replace an operation by its integer form with inline encodings."""
     result = op.results[0]
     kept_type = result.type
@@ -125,7 +125,7 @@ def _apply(workspace: Workspace, op: QuantOp, kind: type[QuantOp], properties: d
     new = kind.create(
         operands=list(op.operands),
         result_types=[kept_type],
-        properties=properties,  # type: ignore[arg-type]  # attributes by name
+        properties=properties,
         attributes=dict(op.attributes),
         location=op.location,
     )

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation
 
 from qbc.dialects import quant
 from qbc.dialects.quant.base import int_attr
-from qbc.passes.quant.quant_materialize.workspace import Encoding, Result, Rule, Workspace, kept
+from qbc.passes.quant.quant_materialize.workspace import Encoding, Result, Rule, Workspace, kept, shape_of
 
 INPUT_LIMITS = {"i8": 128, "i16": 32768}
 PLANE_LIMIT = 128
@@ -146,7 +146,7 @@ def matmul(workspace: Workspace, op: Operation) -> Result:
     """Materialize a product of two activations; the bound of the accumulator chooses the multiplier's width."""
     a, b = (workspace.encoding(value) for value in op.operands)
     y = workspace.encoding(op.results[0])
-    inner = op.operands[0].type.get_shape()[-1]  # type: ignore[attr-defined]  # a tensor
+    inner = shape_of(op.operands[0])[-1]
     ratio = a.exact * b.exact / y.exact
     return Result(
         {
