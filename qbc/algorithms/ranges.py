@@ -72,6 +72,7 @@ class RangeOptions:
     percentile: float = 0.9999
     spared: int = 0
     min_clip_ratio: float = 0.5
+    output_margin: float = 0.0  # share by which ranges of graph outputs are widened
 
 
 def choose_range(statistics: Statistics, options: RangeOptions, storage: str, asymmetric: bool) -> Range:

@@ -29,6 +29,8 @@ class QuantAssignRanges(ModulePass):
     - `method` 0, 1: symmetric i8 (zero point 0); 2, 3: i8 with a zero point. i16 is symmetric under every method and
       covers the extremes in modes 0 and 1.
     - A row with the maximum or minimum over an axis covers its extremes in mode 1: those decide the result.
+    - Graph outputs cover their extremes and `output_margin` more in every mode: unseen data exceeds the calibration
+      samples, and nothing after an output makes up for a clipped one.
     - A row with several values gets one range: the candidate with the least relative error summed over the values.
     - A value that feeds only table lookups or clamps is not given codes where those are flat.
 
@@ -47,6 +49,7 @@ class QuantAssignRanges(ModulePass):
     spared: int = 8
     method: int = 3
     min_clip_ratio: float = 0.5
+    output_margin: float = 0.25
     flat_zones: bool = True
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
@@ -76,7 +79,7 @@ class QuantAssignRanges(ModulePass):
                 code="PIPELINE_ERROR",
                 hint="use a number above 0.5, at most 1",
             )
-        return RangeOptions(self.mode, self.percentile, self.spared, self.min_clip_ratio)
+        return RangeOptions(self.mode, self.percentile, self.spared, self.min_clip_ratio, self.output_margin)
 
     def _notice_short_tails(self, ctx: CompileContext) -> None:
         count = ctx.statistics.get(ctx.current_pass, {}).get("histogram_percentiles", 0)

@@ -30,7 +30,8 @@ def assign_encoding(
     """Set the encoding of a row from its statistics; return whether a percentile had to be estimated.
 
     A percentile is not taken where the tail matters: 16 bits have codes for it, and a maximum over an axis reads
-    nothing else.
+    nothing else. Graph outputs cover their extremes and a margin, because other data than the calibration samples will
+    exceed them and nothing after an output can make up for a clipped one.
     Raises QUANTIZATION_ERROR when the row has no statistics.
     """
     from qbc.algorithms.ranges import MAX, MAX_PERCENTILE, RangeOptions, choose_range, encode_constant, merge_ranges
@@ -39,16 +40,25 @@ def assign_encoding(
     if not statistics:
         raise _no_statistics(table, row)
     storage = row.bits or "i8"
-    if options.mode == MAX_PERCENTILE and (storage == "i16" or _holds_extremes(table, row)):
-        options = RangeOptions(MAX)
+    is_output = is_graph_output(table, row)
+    if is_output or (options.mode == MAX_PERCENTILE and (storage == "i16" or _holds_extremes(table, row))):
+        options = RangeOptions(MAX, output_margin=options.output_margin)
     if all(part.minimum == part.maximum for part in statistics) and len({part.minimum for part in statistics}) == 1:
         _set(table, row, encode_constant(statistics[0].minimum, storage))
         return False
     zero_point = asymmetric and storage == "i8"
     members = [(part, choose_range(part, options, storage, zero_point)) for part in statistics]
     chosen = merge_ranges(members, storage, zero_point)
-    set_range(table, row, chosen.low, chosen.high, storage, asymmetric=zero_point)
+    widening = 1.0 + options.output_margin if is_output else 1.0
+    set_range(table, row, widening * chosen.low, widening * chosen.high, storage, asymmetric=zero_point)
     return chosen.estimated
+
+
+def is_graph_output(table: ParamTable, row: ParamsOp) -> bool:
+    """Return whether the values of a row leave the graph and nothing in the graph reads them but data movement."""
+    readers = [use.operation for member in table.members(row) for use in member.uses]
+    inside = [reader for reader in readers if not isinstance(reader, quant.DequantizeOp)]
+    return len(inside) < len(readers) and all(_moves_inside(reader, table, row) for reader in inside)
 
 
 def _holds_extremes(table: ParamTable, row: ParamsOp) -> bool:

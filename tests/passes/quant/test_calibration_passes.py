@@ -419,3 +419,12 @@ def network_type(shape: tuple[int, ...], row: str) -> Any:
     from xdsl.dialects.builtin import TensorType
 
     return TensorType(quant.QType.of_row(row), shape)
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_graph_outputs_are_never_clipped(network: Network, mode: int) -> None:
+    QuantAssignRanges(mode=mode, percentile=0.9, spared=0, output_margin=0.5).run(network.module, network.ctx)
+    y = network.pre_activation()
+    output = 2 * y * np.clip(y / 6 + 0.5, 0, 1)
+    scale = (network.row("r3").encoding or ("", 0.0, 0))[1]
+    assert scale == pytest.approx(1.5 * (output.max() - output.min()) / 255, rel=1e-4)
