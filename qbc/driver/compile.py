@@ -23,8 +23,10 @@ from qbc.driver.plan import PARSE_PHASES, QUANTIZE_PHASES, CompileOptions, Plan,
 from qbc.driver.program import IMAGES_REPORT, latency_report, write_program
 from qbc.driver.samples import BoundSamples, argument_attributes
 from qbc.errors import ArgumentError, QBCompilerError
+from qbc.pipelines.grammar import parse_pipeline
 from qbc.pipelines.instrumentation import CrashReproducer, DumpOnChange, Instrumentation, Timing
 from qbc.pipelines.phases import PHASES
+from qbc.pipelines.registry import complete
 from qbc.pipelines.runner import run_pipeline, steps_of
 from qbc.pipelines.text import names_source
 
@@ -207,7 +209,7 @@ class _Run:
         from dataclasses import replace
 
         done = tuple(phase for phase in phases if phase in QUANTIZE_PHASES)
-        pipeline = "\n".join(text for text in (base.pipeline, self.plan.text(done)) if text)
+        pipeline = str(complete(parse_pipeline(base.pipeline) + parse_pipeline(self.plan.text(done))))
         reports = dict(base.reports)
         if "encode" in done and self.ctx.report.get(IMAGES_REPORT):
             self.ctx.report["latency"] = reports["latency"] = latency_report(self.ctx)

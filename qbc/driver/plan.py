@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbc.driver.events import EventSink, ignore
-from qbc.pipelines.grammar import Pipeline, parse_pipeline
+from qbc.pipelines.grammar import Pipeline, PipelineError, parse_pipeline
 from qbc.pipelines.phases import PHASES, load_preset, split_by_phase, with_options, without_pass
 from qbc.pipelines.registry import complete
 
@@ -82,6 +82,9 @@ def make_plan(options: CompileOptions, phases: tuple[str, ...] = PHASES) -> Plan
         changes = pipeline_changes(config)
     if options.pipeline is not None:
         parts = split_by_phase(parse_pipeline(options.pipeline))
+        beyond = [call for phase in PHASES[PHASES.index(phases[-1]) + 1 :] for call in parts[phase].calls()]
+        if beyond:
+            raise PipelineError(f"pass {beyond[0].name!r} comes after the phase {phases[-1]!r}, the last one to run")
         return Plan(config, {phase: complete(parts[phase]) for phase in phases}, ())
     flat = [change for group in changes.values() for change in group]
     pipelines: dict[str, Pipeline] = {}

@@ -134,20 +134,31 @@ def test_unsupported_operators_are_listed_with_their_nodes(
     assert not (tmp_path / "a.mxq").exists()
 
 
-def test_the_recorded_pipeline_gives_the_same_program(
+def test_the_recorded_pipeline_gives_the_same_bytes(
     model: Path, samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = tmp_path / "a.mxq", tmp_path / "b.mxq"
     common = ("--model", model, "--calib-data-path", samples, "--quiet")
     assert _run("compile", *common, "--output", first) == 0
+    capsys.readouterr()
+    assert _run("info", "--mxq", first) == 0
+    recorded = json.loads(capsys.readouterr().out)["pipeline"]
     assert _run("compile", *common, "--output", first, "--print-pipeline") == 0
-    pipeline = capsys.readouterr().out.strip()
-    assert _run("compile", *common, "--output", second, "--pass-pipeline", pipeline) == 0
+    assert capsys.readouterr().out.strip() == recorded
+    assert _run("compile", *common, "--output", second, "--pass-pipeline", recorded) == 0
     assert first.read_bytes() == second.read_bytes()
-    edited = pipeline.replace("percentile=0.9999", "percentile=0.9")
-    assert edited != pipeline
+    edited = recorded.replace("percentile=0.9999", "percentile=0.9")
+    assert edited != recorded
     assert _run("compile", *common, "--output", second, "--pass-pipeline", edited) == 0
     assert first.read_bytes() != second.read_bytes()
+
+
+def test_a_pipeline_beyond_the_last_phase_is_refused(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("--output", tmp_path / "m.mblt", "--pass-pipeline", "convert-framework-to-mblt,convert-mblt-to-quant")
+    assert _run("parse", "--model", model, *arguments) == 1
+    assert "comes after the phase 'convert'" in _error(capsys)
 
 
 def test_report_run_and_info(model: Path, samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
