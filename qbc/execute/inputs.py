@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 
 
 def ordered_inputs(names: Sequence[str], shapes: Sequence[tuple[int, ...]], inputs: Mapping[str, Array]) -> list[Array]:
-    """Return the inputs in the order of the arguments; -1 in a shape accepts any size.
+    """Return the inputs in the order of the arguments; a negative number in a shape accepts any size.
 
     Raises INVALID_INPUT for a missing input and for one whose shape does not fit.
     """
@@ -24,10 +24,11 @@ def ordered_inputs(names: Sequence[str], shapes: Sequence[tuple[int, ...]], inpu
             listed = ", ".join(names)
             raise QBCompilerError(f"no value for input {name!r}", code="INVALID_INPUT", hint=f"the inputs are {listed}")
         array = np.asarray(inputs[name])
-        fits = array.ndim == len(shape) and all(w in (-1, g) for w, g in zip(shape, array.shape, strict=True))
+        fits = array.ndim == len(shape) and all(w < 0 or w == g for w, g in zip(shape, array.shape, strict=True))
         if not fits:
+            wanted = ", ".join(str(size) if size >= 0 else "?" for size in shape)
             raise QBCompilerError(
-                f"input {name!r} has shape {list(array.shape)}, expected {list(shape)}", code="INVALID_INPUT"
+                f"input {name!r} has shape {list(array.shape)}, expected [{wanted}]", code="INVALID_INPUT"
             )
         arrays.append(array)
     return arrays
