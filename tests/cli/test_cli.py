@@ -162,8 +162,10 @@ def test_a_pipeline_beyond_the_last_phase_is_refused(
 
 
 def test_report_run_and_info(model: Path, samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = tmp_path / "a.mxq"
-    assert _run("compile", "--model", model, "--output", output, "--calib-data-path", samples) == 0
+    output, report = tmp_path / "a.mxq", tmp_path / "report.json"
+    arguments = ("--calib-data-path", samples, "--report", report)
+    assert _run("compile", "--model", model, "--output", output, *arguments) == 0
+    assert {"accuracy", "conversion", "latency", "notices"} == set(json.loads(report.read_text()))
     shown = capsys.readouterr().out
     assert "conv" in shown and "latency on aries-rb" in shown and str(output) in shown
     arguments = ("--input", samples / "0.npy", "--output-dir", tmp_path / "out")

@@ -87,3 +87,27 @@ def test_commands_of_the_readme_exist() -> None:
     blocks = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL))
     for line in re.findall(r"^qbcompiler (.*)$", blocks, re.MULTILINE):
         _parser().parse_args(line.split())
+
+
+def test_pipelines_in_the_docs_are_valid() -> None:
+    from qbc.pipelines.grammar import parse_pipeline
+    from qbc.pipelines.registry import complete
+
+    text = "\n".join((ROOT / name).read_text() for name in ("README.md", "docs/pipelines.md"))
+    pipelines = re.findall(r"--pass-pipeline='([^']*)'", text)
+    assert len(pipelines) >= 4
+    for pipeline in pipelines:
+        complete(parse_pipeline(pipeline))
+
+
+def test_options_in_the_docs_exist() -> None:
+    from qbc.driver.opt import _parser as opt_parser
+    from qbcompiler.cli import _parser as cli_parser
+
+    known = set(opt_parser().format_help().replace(",", " ").split())
+    actions = [action for action in cli_parser()._actions if action.choices]
+    for command in actions[0].choices.values():  # type: ignore[union-attr]  # the sub-commands
+        known |= set(command.format_help().replace(",", " ").split())
+    known = {word.strip("[]") for word in known}
+    named = {option.split("=")[0] for option in re.findall(r"`(--[a-z-]+)", (ROOT / "docs/pipelines.md").read_text())}
+    assert named <= known, sorted(named - known)
