@@ -1,12 +1,13 @@
-"""Exact sums of products, `acc[row, oc] = sum (u - zero_point) * w`, by the fastest family that proved itself.
+"""Exact sums of products of bytes and weights, by the fastest family that proved itself.
 
-`u` are bytes 0..255, weights are -128..127. An accumulator function takes the byte tensor and returns one float32 or
-float64 array [rows, output channels] that holds the integers exactly.
+`u` are bytes 0..255, weights are -128..127. An accumulator function takes the byte tensor and returns one float32,
+float64 or int32 array [rows, output channels] that holds the integers exactly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,31 +21,46 @@ Accumulate = Callable[[Array], Array]
 
 FLOAT32_EXACT = 1 << 24
 _BLOCK_BYTES = 16 << 20
+_CHECKED_PIXELS = 8
 
 
-def sum_bound(weight: Array, zero_point: int) -> Array:
-    """Return, per output channel, the largest |sum (u - zero_point) * w| over all bytes u."""
+@dataclass(frozen=True)
+class ByteSums:
+    """Exact weighted sums of bytes: `run(x) + offset` is `sum (u - zero_point) * w`, [rows, output channels].
+
+    The library kernels sum raw bytes; what the zero point takes off is a constant of the channel, `offset`, which
+    callers fold into their bias. (Removing zero points inside the library is wrong for some shapes.)
+    """
+
+    run: Accumulate
+    offset: Array
+
+    def exact(self, x: Array) -> Array:
+        """Return the sums with the offset added, as int64."""
+        return self.run(x).astype(np.int64) + self.offset
+
+
+def sum_bound(weight: Array) -> Array:
+    """Return, per output channel, the largest |sum u * w| over all bytes u."""
     flat = weight.reshape(weight.shape[0], -1)
     positive = np.maximum(flat, 0).sum(axis=1, dtype=np.int64)
     negative = positive - flat.sum(axis=1, dtype=np.int64)
-    above, below = 255 - zero_point, zero_point
-    return np.asarray(np.maximum(above * positive + below * negative, below * positive + above * negative))
+    return np.asarray(255 * np.maximum(positive, negative))
 
 
-def split_weights(weight: Array, zero_point: int) -> list[tuple[Array, Array]]:
+def split_weights(weight: Array) -> list[tuple[Array, Array]]:
     """Split weights into parts whose sums float32 holds exactly: (output channels, weights) with other taps zero.
 
     The first part has all channels. Channels whose bound exceeds 2^24 continue in further parts.
     """
     channels = weight.shape[0]
-    too_long = np.flatnonzero(sum_bound(weight, zero_point) > FLOAT32_EXACT)
+    too_long = np.flatnonzero(sum_bound(weight) > FLOAT32_EXACT)
     if not too_long.size:
         return [(np.arange(channels), weight)]
     flat = weight.reshape(channels, -1)
-    reach = max(zero_point, 255 - zero_point)
     part_of = np.zeros(flat.shape, dtype=np.int32)
     for channel in too_long:
-        running = np.cumsum(np.abs(flat[channel].astype(np.int64)) * reach)
+        running = np.cumsum(np.abs(flat[channel].astype(np.int64)) * 255)
         part_of[channel] = running // (FLOAT32_EXACT - 255 * 128)
     parts = []
     for part in range(int(part_of.max()) + 1):
@@ -54,11 +70,13 @@ def split_weights(weight: Array, zero_point: int) -> list[tuple[Array, Array]]:
     return parts
 
 
-def sum_parts(parts: list[tuple[Array, Accumulate]]) -> Accumulate:
-    """Return the accumulator that adds up the parts of `split_weights`."""
+def sum_parts(weight: Array, zero_point: int, make: Callable[[Array], Accumulate]) -> ByteSums:
+    """Return the sums of weights that `make` turns into an accumulator of raw bytes, split where float32 needs it."""
+    parts = [(members, make(part)) for members, part in split_weights(weight)]
+    offset = -zero_point * weight.reshape(weight.shape[0], -1).sum(axis=1, dtype=np.int64)
     first = parts[0][1]
     if len(parts) == 1:
-        return first
+        return ByteSums(first, offset)
 
     def accumulate(x: Array) -> Array:
         total = first(x).astype(np.float64)
@@ -66,11 +84,11 @@ def sum_parts(parts: list[tuple[Array, Accumulate]]) -> Accumulate:
             total[:, members] += part(x)
         return total
 
-    return accumulate
+    return ByteSums(accumulate, offset)
 
 
-def convolution_accumulator(weight: Array, geometry: WindowGeometry, groups: int, zero_point: int) -> Accumulate:
-    """Return the accumulator of a convolution over bytes [N, H, W, C]; weight is i8 [OC, KH, KW, C/groups].
+def convolution_accumulator(weight: Array, geometry: WindowGeometry, groups: int, zero_point: int) -> ByteSums:
+    """Return the sums of a convolution over bytes [N, H, W, C]; weight is i8 [OC, KH, KW, C/groups].
 
     A padded position counts as zero_point, so it adds nothing.
     """
@@ -78,56 +96,93 @@ def convolution_accumulator(weight: Array, geometry: WindowGeometry, groups: int
     if groups == 1 and geometry.pointwise:
         pixels = geometry.input[0] * geometry.input[1] * geometry.input[2]
         linear = linear_accumulator(np.ascontiguousarray(weight[:, 0, 0]), pixels, zero_point)
-        return lambda x: linear(x.reshape(pixels, channels))
-    depthwise = groups == channels == weight.shape[0]
-    role = "depthwise_conv2d" if depthwise else ("conv2d" if groups == 1 else "grouped_conv2d")
-    family = choose(role)
-    if family == "depthwise_loop":
+        return ByteSums(lambda x: linear.run(x.reshape(pixels, channels)), linear.offset)
+    if groups == channels == weight.shape[0] and choose("depthwise_conv2d") == "depthwise_loop":
         from qbc.kernels.depthwise import depthwise_accumulator
 
-        return depthwise_accumulator(weight, geometry, zero_point)
-    if family.startswith("onednn") and (groups == 1 or _fits_float32(weight, zero_point)):
-        parts = split_weights(weight, zero_point)
-        return sum_parts([(m, onednn_convolution(w, geometry, groups, zero_point)) for m, w in parts])
-    return patch_convolution(weight, geometry, groups, zero_point, family == "float64")
+        return ByteSums(depthwise_accumulator(weight, geometry, zero_point), np.zeros(channels, np.int64))
+    family = choose("conv2d")
+    if family == "onednn_conv" and groups > 1:
+        return _by_group(weight, geometry, groups, zero_point)
+    if family == "onednn_conv":
+        sums = sum_parts(weight, zero_point, lambda w: onednn_convolution(w, geometry, zero_point))
+        if _agrees(sums, weight, geometry, zero_point):
+            return sums
+    patches = patch_convolution(weight, geometry, groups, zero_point, family == "float64")
+    return ByteSums(patches, np.zeros(weight.shape[0], np.int64))
 
 
-def _fits_float32(weight: Array, zero_point: int) -> bool:
-    return int(sum_bound(weight, zero_point).max()) <= FLOAT32_EXACT
+def _by_group(weight: Array, geometry: WindowGeometry, groups: int, zero_point: int) -> ByteSums:
+    """Run each group as a convolution of its own; the library's grouped kernels are wrong for some group sizes."""
+    width, per_group = weight.shape[3], weight.shape[0] // groups
+    narrow = replace(geometry, input=(*geometry.input[:3], width))
+    parts = [
+        convolution_accumulator(weight[g * per_group : (g + 1) * per_group], narrow, 1, zero_point)
+        for g in range(groups)
+    ]
+    rows = geometry.input[0] * geometry.output_size[0] * geometry.output_size[1]
+
+    def accumulate(x: Array) -> Array:
+        total = np.empty((rows, weight.shape[0]), np.float64)
+        for g, part in enumerate(parts):
+            source = np.ascontiguousarray(x[..., g * width : (g + 1) * width])
+            total[:, g * per_group : (g + 1) * per_group] = part.run(source)
+        return total
+
+    return ByteSums(accumulate, np.concatenate([part.offset for part in parts]))
 
 
-def linear_accumulator(weight: Array, rows: int, zero_point: int) -> Accumulate:
-    """Return the accumulator of bytes [rows, K] with weight i8 [OC, K]."""
+def _agrees(sums: ByteSums, weight: Array, geometry: WindowGeometry, zero_point: int) -> bool:
+    """Check a prepared convolution against float64 sums at a few output pixels, on bytes 0 and 255.
+
+    The start-up test proves the arithmetic of the processor; this finds a library kernel that is wrong for one shape.
+    """
+    x = np.random.default_rng(0).integers(0, 2, geometry.input, dtype=np.uint8) * np.uint8(255)
+    found = sums.exact(x)
+    pixels = np.unique(np.linspace(0, len(found) - 1, _CHECKED_PIXELS).astype(np.int64))
+    at = np.unravel_index(pixels, (geometry.input[0], *geometry.output_size))
+    windows = _patches(pad_bytes(x, geometry, zero_point), geometry)[at].astype(np.float64) - zero_point
+    expected = windows.reshape(len(pixels), -1) @ weight.reshape(weight.shape[0], -1).T.astype(np.float64)
+    return bool(np.array_equal(found[pixels], expected))
+
+
+def linear_accumulator(weight: Array, rows: int, zero_point: int) -> ByteSums:
+    """Return the sums of bytes [rows, K] with weight i8 [OC, K]."""
     family = choose("linear")
     if family == "onednn_linear":
-        parts = split_weights(weight, zero_point)
-        return sum_parts([(m, onednn_linear(w, rows, zero_point)) for m, w in parts])
-    return matrix_linear(weight, zero_point, family == "float64")
+        return sum_parts(weight, zero_point, lambda w: onednn_linear(w, rows))
+    product = matrix_linear(weight, zero_point, family == "float64")
+    return ByteSums(product, np.zeros(weight.shape[0], np.int64))
 
 
-def onednn_convolution(weight: Array, geometry: WindowGeometry, groups: int, zero_point: int) -> Accumulate:
-    """Convolution by oneDNN's byte kernels with all scales 1, which yields the int32 sum as float32."""
+def onednn_convolution(weight: Array, geometry: WindowGeometry, zero_point: int) -> Accumulate:
+    """Convolution of raw bytes by oneDNN's kernels with all scales 1, which yields the int32 sum as float32.
+
+    A padded position counts as the byte `zero_point`. The library pads only with 0 and only where every window keeps at
+    least half of its reach inside the input (windows wholly in the padding crash it); other paddings are laid out here.
+    """
     import torch
 
     channels = weight.shape[0]
     strides, dilations = list(geometry.strides), list(geometry.dilations)
     top, left, bottom, right = geometry.padding
     n, h, w, c = geometry.input
-    uneven = top != bottom or left != right
-    padding = [0, 0] if uneven else [top, left]
-    shape = [n, c, h + top + bottom, w + left + right] if uneven else [n, c, h, w]
+    modest = top == bottom and left == right and 2 * top < geometry.reach[0] and 2 * left < geometry.reach[1]
+    inside = not any(geometry.padding) or (zero_point == 0 and modest)
+    padding = [top, left] if inside else [0, 0]
+    shape = [n, c, h, w] if inside else [n, c, h + top + bottom, w + left + right]
     ones, zeros = torch.ones(channels), torch.zeros(channels, dtype=torch.int64)
     source = torch.from_numpy(np.array(weight.transpose(0, 3, 1, 2), order="C"))
-    packed = torch.ops.onednn.qconv_prepack(source, ones, 1.0, zero_point, strides, padding, dilations, groups, shape)
+    packed = torch.ops.onednn.qconv_prepack(source, ones, 1.0, 0, strides, padding, dilations, 1, shape)
     kernel: Callable[..., Any] = torch.ops.onednn.qconv_pointwise.default
     float32 = torch.float32
 
     def accumulate(x: Array) -> Array:
-        if uneven:
+        if not inside:
             x = pad_bytes(x, geometry, zero_point)
         result = kernel(
-            *(torch.from_numpy(x).permute(0, 3, 1, 2), 1.0, zero_point, packed, ones, zeros, None),
-            *(strides, padding, dilations, groups, 1.0, 0, float32, "none", [], ""),
+            *(torch.from_numpy(x).permute(0, 3, 1, 2), 1.0, 0, packed, ones, zeros, None),
+            *(strides, padding, dilations, 1, 1.0, 0, float32, "none", [], ""),
         )
         rows: Array = result.permute(0, 2, 3, 1).contiguous().numpy().reshape(-1, channels)
         return rows
@@ -144,8 +199,8 @@ def pad_bytes(x: Array, geometry: WindowGeometry, zero_point: int) -> Array:
     return padded
 
 
-def onednn_linear(weight: Array, rows: int, zero_point: int) -> Accumulate:
-    """Matrix product by oneDNN's byte kernels; weight is [OC, K]."""
+def onednn_linear(weight: Array, rows: int) -> Accumulate:
+    """Matrix product of raw bytes by oneDNN's kernels; weight is [OC, K]."""
     import torch
 
     channels, depth = weight.shape
@@ -155,9 +210,7 @@ def onednn_linear(weight: Array, rows: int, zero_point: int) -> Accumulate:
     float32 = torch.float32
 
     def accumulate(x: Array) -> Array:
-        result = kernel(
-            *(torch.from_numpy(x), 1.0, zero_point, packed, ones, zeros, None, 1.0, 0, float32, "none", [], "")
-        )
+        result = kernel(*(torch.from_numpy(x), 1.0, 0, packed, ones, zeros, None, 1.0, 0, float32, "none", [], ""))
         acc: Array = result.numpy()
         return acc
 

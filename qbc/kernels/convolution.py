@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from qbc.kernels.accumulate import Accumulate, convolution_accumulator
+from qbc.kernels.accumulate import Accumulate, ByteSums, convolution_accumulator
 from qbc.kernels.checks import CallChecks
 from qbc.kernels.compile import Array
 from qbc.kernels.depthwise import depthwise_codes
@@ -60,18 +60,28 @@ def input_zero_point(checks: CallChecks, x_spec: TensorSpec) -> int:
     return checks.integer("zx", *CODE_RANGES[x_spec.dtype])
 
 
-def weighted_kernel(checks: CallChecks, weight: Array, accumulator: Callable[[int], Accumulate], plane: str) -> Kernel:
-    """Build the kernel of a weighted sum; `accumulator(zero_point)` makes the byte accumulator of one plane."""
+def weighted_kernel(checks: CallChecks, weight: Array, accumulator: Callable[[int], ByteSums], plane: str) -> Kernel:
+    """Build the kernel of a weighted sum; `accumulator(zero_point)` makes the byte sums of one plane."""
     x_spec, residual = read_operands(checks, plane)
     zx = input_zero_point(checks, x_spec)
     channels = weight.shape[0]
     if plane == "hi":
         return _high_plane(checks, weight, accumulator, zx)
-    rescale = read_rescale(checks, weight, x_spec, zx)
-    finish = read_finish(checks, rescale, residual)
     if x_spec.dtype == "i8":
-        return _byte_kernel(accumulator(zx + 128), finish, channels, residual is not None)
-    return _plane_kernel(accumulator, finish, weight, zx, plane)
+        sums = accumulator(zx + 128)
+        finish = read_finish(checks, read_rescale(checks, weight, x_spec, zx, sums.offset), residual)
+        return _byte_kernel(sums.run, finish, channels, residual is not None)
+    zero_high, zero_low = plane_zero_points(zx)
+    low = accumulator(zero_low)
+    if plane == "full":
+        high = accumulator(zero_high)
+        offset = 256 * high.offset + low.offset
+        finish = read_finish(checks, read_rescale(checks, weight, x_spec, zx, offset), residual)
+        return _plane_kernel(high.run, low.run, finish, channels)
+    # the given partial sums hold the high plane of the zero point, which the rescale takes as removed
+    offset = low.offset - 256 * (zero_high - 128) * weight.reshape(channels, -1).sum(axis=1, dtype=np.int64)
+    finish = read_finish(checks, read_rescale(checks, weight, x_spec, zx, offset), residual)
+    return _plane_kernel(None, low.run, finish, channels)
 
 
 def _byte_kernel(accumulate: Accumulate, finish: Finish, channels: int, with_residual: bool) -> Kernel:
@@ -88,42 +98,35 @@ def _byte_kernel(accumulate: Accumulate, finish: Finish, channels: int, with_res
     return run
 
 
-def _high_plane(checks: CallChecks, weight: Array, accumulator: Callable[[int], Accumulate], zx: int) -> Kernel:
+def _high_plane(checks: CallChecks, weight: Array, accumulator: Callable[[int], ByteSums], zx: int) -> Kernel:
     checks.require(checks.call.output.dtype == "i32", "the partial sums of plane 'hi' are i32")
     zero_high, _ = plane_zero_points(zx)
     flat = weight.reshape(weight.shape[0], -1)
     checks.require(flat.shape[1] * 128 * 128 < 1 << 31, "a partial sum does not fit 32 bits")
-    offset = (zero_high - 128) * flat.sum(axis=1, dtype=np.int64)
-    accumulate = accumulator(zero_high)
+    sums = accumulator(zero_high)
+    offset = (zero_high - 128) * flat.sum(axis=1, dtype=np.int64) + sums.offset
 
     def run(x: Array, out: Array) -> None:
         high, low = np.empty(x.shape, np.uint8), np.empty(x.shape, np.uint8)
         split_planes(x.reshape(-1), high.reshape(-1), low.reshape(-1))
-        np.add(accumulate(high), offset, out=out.reshape(-1, len(offset)), casting="unsafe")
+        np.add(sums.run(high).astype(np.int64), offset, out=out.reshape(-1, len(offset)), casting="unsafe")
 
     return run
 
 
-def _plane_kernel(
-    accumulator: Callable[[int], Accumulate], finish: Finish, weight: Array, zx: int, plane: str
-) -> Kernel:
-    """`acc = 256*acc_hi + acc_lo`; plane "lo" is given acc_hi, which still holds the high zero point."""
-    channels = weight.shape[0]
-    zero_high, zero_low = plane_zero_points(zx)
-    accumulate_low = accumulator(zero_low)
-    accumulate_high = accumulator(zero_high) if plane == "full" else None
-    offset = (zero_high - 128) * weight.reshape(channels, -1).sum(axis=1, dtype=np.int64)
+def _plane_kernel(sum_high: Accumulate | None, sum_low: Accumulate, finish: Finish, channels: int) -> Kernel:
+    """`acc = 256*acc_hi + acc_lo`; without `sum_high` the high sums are the second operand."""
 
     def run(x: Array, *rest: Array) -> None:
         out = rest[-1].reshape(-1, channels)
         high, low = np.empty(x.shape, np.uint8), np.empty(x.shape, np.uint8)
         split_planes(x.reshape(-1), high.reshape(-1), low.reshape(-1))
-        if accumulate_high is not None:
-            acc_high, rest = accumulate_high(high), rest[:-1]
+        if sum_high is not None:
+            acc_high, rest = sum_high(high), rest[:-1]
         else:
-            acc_high, rest = rest[0].reshape(-1, channels) - offset, rest[1:-1]
+            acc_high, rest = rest[0].reshape(-1, channels), rest[1:-1]
         acc = np.empty(out.shape, np.int64)
-        combine_planes(acc_high, accumulate_low(low), acc)
+        combine_planes(acc_high, sum_low(low), acc)
         finish(acc, out, rest[0].reshape(-1, channels) if rest else None)
 
     return run

@@ -13,7 +13,6 @@ from threading import RLock
 
 ORDERS: dict[str, tuple[str, ...]] = {
     "conv2d": ("onednn_conv", "split_k_float32", "float64"),
-    "grouped_conv2d": ("onednn_grouped_conv", "split_k_float32", "float64"),
     "depthwise_conv2d": ("depthwise_loop", "split_k_float32", "float64"),
     "linear": ("onednn_linear", "split_k_float32", "float64"),
     "matmul": ("split_k_float32", "float64"),

@@ -139,11 +139,11 @@ class Rescale:
         return NUMPY_DTYPES[self.dtype]
 
 
-def read_rescale(checks: CallChecks, weight: Array, x: TensorSpec, zx: int) -> Rescale:
+def read_rescale(checks: CallChecks, weight: Array, x: TensorSpec, zx: int, offset: Array | int = 0) -> Rescale:
     """Read bias, multiplier and shift, and prove that no sum of any channel overflows.
 
-    `zx` is the code of the input zero point: the accumulators of the kernels exclude it, the constant `bias` (B)
-    includes `-zx * sum w`, so it is added back here.
+    `zx` is the code of the input zero point: the sums of the kernels exclude it, the constant `bias` (B) includes
+    `-zx * sum w`, so it is added back here. `offset` is what the accumulator leaves to add (`ByteSums`).
     """
     channels = weight.shape[0]
     flat = weight.reshape(channels, -1)
@@ -162,9 +162,9 @@ def read_rescale(checks: CallChecks, weight: Array, x: TensorSpec, zx: int) -> R
     middle = _middle_dtype(checks)
     code_range = checks.code_range("", middle)
     half = np.int64(1) << (shift - 1)
-    adjusted = bias + zx * total
-    # without its zero point part an i8 sum may need one bit more than int32: then the 64-bit loop takes it
-    if x.dtype == "i16" or int(magnitude.max()) * (128 + abs(zx)) >= INT32_BOUND:
+    adjusted = bias + zx * total + offset
+    # parts of an i8 sum may need one bit more than int32, though the sum does not: then the 64-bit loop takes it
+    if x.dtype == "i16" or int(magnitude.max()) * 256 + int(np.abs(bias).max()) >= INT32_BOUND:
         return Rescale(adjusted, multiplier, shift, half, True, code_range, middle)
     return Rescale(adjusted.astype(np.int32), multiplier.astype(np.int32), shift, half, False, code_range, middle)
 

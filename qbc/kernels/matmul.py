@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qbc.kernels.accumulate import exact_matrix_product, linear_accumulator
+from qbc.kernels.accumulate import ByteSums, exact_matrix_product, linear_accumulator
 from qbc.kernels.checks import CallChecks, distance_bound
 from qbc.kernels.compile import Array, jit
 from qbc.kernels.convolution import PLANES, read_operands, read_weight, weighted_kernel
@@ -42,9 +42,9 @@ def prepare_linear(call: KernelCall) -> Kernel:
     checks.require(plane == "hi" or call.output.dtype != "i32", "the output holds no codes")
     rows = prod(x_spec.shape[:-1])
 
-    def accumulator(zero_point: int) -> Callable[[Array], Array]:
-        accumulate = linear_accumulator(weight, rows, zero_point)
-        return lambda x: accumulate(x.reshape(rows, depth))
+    def accumulator(zero_point: int) -> ByteSums:
+        sums = linear_accumulator(weight, rows, zero_point)
+        return ByteSums(lambda x: sums.run(x.reshape(rows, depth)), sums.offset)
 
     return weighted_kernel(checks, weight, accumulator, plane)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from qbc.kernels.accumulate import Accumulate, linear_accumulator
+from qbc.kernels.accumulate import ByteSums, linear_accumulator
 from qbc.kernels.checks import CallChecks
 from qbc.kernels.compile import Array, jit
 from qbc.kernels.convolution import PLANES, read_operands, read_weight, weighted_kernel
@@ -17,8 +17,8 @@ _LIMIT = 1 << 12
 
 
 @jit
-def _scatter_loop(taps: Array, strides: Array, out: Array, first: int) -> None:
-    """Add taps [N, H, W, KH, KW, C] into out [N, OH, OW, channels] from channel `first` on."""
+def _scatter_loop(taps: Array, offset: Array, strides: Array, out: Array, first: int) -> None:
+    """Add taps [N, H, W, KH, KW, C] + offset [KH, KW, C] into out [N, OH, OW, channels] from channel `first` on."""
     n, h, w, kh, kw, channels = taps.shape
     oh, ow = out.shape[1], out.shape[2]
     for b in range(n):
@@ -33,12 +33,12 @@ def _scatter_loop(taps: Array, strides: Array, out: Array, first: int) -> None:
                         if ox < 0 or ox >= ow:
                             continue
                         for c in range(channels):
-                            out[b, oy, ox, first + c] += taps[b, iy, ix, ky, kx, c]
+                            out[b, oy, ox, first + c] += taps[b, iy, ix, ky, kx, c] + offset[ky, kx, c]
 
 
 def _accumulator(
     weight: Array, shape: tuple[int, ...], out: tuple[int, ...], groups: int, strides: Array, zero_point: int
-) -> Accumulate:
+) -> ByteSums:
     n, h, w, c = shape
     oc, kh, kw, width = weight.shape
     per_group = oc // groups
@@ -47,16 +47,18 @@ def _accumulator(
         part = weight[g * per_group : (g + 1) * per_group].transpose(1, 2, 0, 3).reshape(-1, width)
         products.append(linear_accumulator(np.ascontiguousarray(part), n * h * w, zero_point))
 
+    offsets = [product.offset.reshape(kh, kw, per_group) for product in products]
+
     def accumulate(x: Array) -> Array:
         pixels = x.reshape(-1, c)
         total = np.zeros(out, np.float64)
         for g, product in enumerate(products):
             source = np.ascontiguousarray(pixels[:, g * width : (g + 1) * width])
-            taps = product(source).reshape(n, h, w, kh, kw, per_group)
-            _scatter_loop(taps, strides, total, g * per_group)
+            taps = product.run(source).reshape(n, h, w, kh, kw, per_group)
+            _scatter_loop(taps, offsets[g], strides, total, g * per_group)
         return total.reshape(-1, oc)
 
-    return accumulate
+    return ByteSums(accumulate, np.zeros(oc, np.int64))
 
 
 def prepare_transpose_conv2d(call: KernelCall) -> Kernel:

@@ -6,7 +6,7 @@ import pytest
 from qbc.kernels.families import without
 from tests.kernels.support import codes, execute, rescale
 
-FAST = ("onednn_conv", "onednn_grouped_conv", "onednn_linear")
+FAST = ("onednn_conv", "onednn_linear")
 
 
 @pytest.mark.parametrize("shape", [(1, 600), (2, 3, 40), (7,), (33, 1)])
