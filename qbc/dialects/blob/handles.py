@@ -11,7 +11,7 @@ from qbc.dialects.blob.attributes import BlobRefAttr
 
 
 def blob_handles(op: Operation) -> Iterator[BlobRefAttr]:
-    """Iterate over all handles in properties and attributes of `op` and what it holds, also in arrays and dictionaries."""
+    """Iterate over all handles in properties and attributes of `op` and what it holds, also inside arrays."""
     for inner in op.walk():
         yield from _handles(inner.properties.values())
         yield from _handles(inner.attributes.values())
