@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import ModuleOp
 
 from qbc.artifact.attribute_table import DamagedTable
 from qbc.artifact.ir_table import read_ir_table, write_ir_table
 from qbc.artifact.manifest import MANIFEST_SECTION, Manifest, read_manifest
-from qbc.dialects.blob import BlobRefAttr
+from qbc.dialects.blob import BlobRefAttr, blob_handles, blob_keys
 from qbc.errors import QBCompilerError
 from qbc.store import BlobStore, adopt_blobs, blob_sections, read_container, write_container
 
@@ -67,25 +65,3 @@ def _fits(handle: BlobRefAttr, store: BlobStore) -> bool:
     except (QBCompilerError, ValueError, TypeError):
         return False
     return True
-
-
-def blob_keys(module: ModuleOp) -> set[str]:
-    """Return the keys of all blobs that a module names."""
-    return {handle.key.data for handle in blob_handles(module)}
-
-
-def blob_handles(module: ModuleOp) -> Iterator[BlobRefAttr]:
-    """Iterate over all blob handles in properties and attributes, also inside arrays and dictionaries."""
-    for op in module.walk():
-        yield from _handles(op.properties.values())
-        yield from _handles(op.attributes.values())
-
-
-def _handles(attributes: Iterable[Attribute]) -> Iterator[BlobRefAttr]:
-    for attribute in attributes:
-        if isinstance(attribute, BlobRefAttr):
-            yield attribute
-        elif isinstance(attribute, ArrayAttr):
-            yield from _handles(attribute.data)
-        elif isinstance(attribute, DictionaryAttr):
-            yield from _handles(attribute.data.values())
