@@ -11,7 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from qbc.artifact.attribute_table import DamagedTable
 from qbc.artifact.ir_table import read_ir_table, write_ir_table
 from qbc.artifact.manifest import MANIFEST_SECTION, Manifest, read_manifest
-from qbc.dialects.blob import BlobRefAttr, blob_handles, blob_keys
+from qbc.dialects.blob import BlobRefAttr
+from qbc.dialects.blob.handles import blob_handles, blob_keys
 from qbc.errors import QBCompilerError
 from qbc.store import BlobStore, adopt_blobs, blob_sections, read_container, write_container
 
