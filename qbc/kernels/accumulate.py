@@ -105,9 +105,7 @@ def convolution_accumulator(weight: Array, geometry: WindowGeometry, groups: int
     if family == "onednn_conv" and groups > 1:
         return _by_group(weight, geometry, groups, zero_point)
     if family == "onednn_conv":
-        sums = sum_parts(weight, zero_point, lambda w: onednn_convolution(w, geometry, zero_point))
-        if _agrees(sums, weight, geometry, zero_point):
-            return sums
+        return _library_sums(weight, geometry, zero_point)
     patches = patch_convolution(weight, geometry, groups, zero_point, family == "float64")
     return ByteSums(patches, np.zeros(weight.shape[0], np.int64))
 
@@ -130,6 +128,26 @@ def _by_group(weight: Array, geometry: WindowGeometry, groups: int, zero_point: 
         return total
 
     return ByteSums(accumulate, np.concatenate([part.offset for part in parts]))
+
+
+def _library_sums(weight: Array, geometry: WindowGeometry, zero_point: int) -> ByteSums:
+    """Return the library's convolution where it is right, else its matrix product over unfolded bytes.
+
+    All wrong shapes that were found have outputs one pixel wide (or groups).
+    """
+    if geometry.output_size[1] > 1:
+        sums = sum_parts(weight, zero_point, lambda w: onednn_convolution(w, geometry, zero_point))
+        if _agrees(sums, weight, geometry, zero_point):
+            return sums
+    rows = geometry.input[0] * geometry.output_size[0] * geometry.output_size[1]
+    flat = np.ascontiguousarray(weight.reshape(weight.shape[0], -1))
+    linear = linear_accumulator(flat, rows, zero_point)
+
+    def accumulate(x: Array) -> Array:
+        patches = _patches(pad_bytes(x, geometry, zero_point), geometry)
+        return linear.run(patches.reshape(rows, flat.shape[1]))
+
+    return ByteSums(accumulate, linear.offset)
 
 
 def _agrees(sums: ByteSums, weight: Array, geometry: WindowGeometry, zero_point: int) -> bool:
@@ -288,5 +306,4 @@ def _patches(padded: Array, geometry: WindowGeometry) -> Array:
             *(sn, sh * geometry.strides[0], sw * geometry.strides[1]),
             *(sh * geometry.dilations[0], sw * geometry.dilations[1], sc),
         ),
-        writeable=False,
     )

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from qbc.kernels import accumulate
+from qbc.kernels.accumulate import convolution_accumulator
 from qbc.kernels.families import without
+from qbc.kernels.windows import WindowGeometry
 from tests.kernels.support import codes, execute, rescale
 
 FAST = ("onednn_conv", "onednn_linear", "depthwise_loop")
@@ -190,3 +193,60 @@ def test_transpose_conv2d(source, kernel, strides, padding, dilations, extra, gr
     attributes |= {"zx": zx, "z": 2, "lo": lo, "hi": hi}
     got = execute("transpose_conv2d", [(x, source)], (expected.shape, source), attributes, data)
     np.testing.assert_array_equal(got, expected)
+
+
+ODD_SHAPES = [  # input, output channels, kernel, strides, padding, dilations, groups, stored zero point
+    ((1, 6, 1, 64), 65, (1, 1), (1, 2), (3, 1, 3, 1), (2, 2), 1, 255),
+    ((1, 9, 1, 256), 48, (1, 1), (1, 3), (0, 1, 0, 1), (1, 1), 1, 119),
+    ((2, 19, 1, 1), 17, (1, 1), (2, 2), (1, 3, 1, 3), (2, 2), 1, 34),
+    ((2, 14, 15, 3), 126, (4, 1), (3, 3), (0, 0, 0, 0), (1, 1), 3, 128),
+    ((2, 5, 11, 2), 96, (3, 1), (3, 1), (2, 3, 2, 3), (1, 1), 2, 255),
+    ((1, 14, 2, 1), 8, (1, 7), (1, 3), (3, 3, 3, 3), (2, 1), 1, 128),
+    ((2, 4, 1, 7), 32, (4, 2), (2, 1), (1, 1, 1, 1), (1, 2), 1, 255),
+    ((2, 4, 5, 8), 48, (3, 5), (1, 3), (0, 0, 0, 0), (1, 1), 8, 93),
+    ((2, 7, 4, 2), 96, (1, 4), (1, 2), (0, 0, 1, 0), (1, 1), 2, 0),
+]
+
+
+def check_sums(shape, oc, kernel, strides, padding, dilations, groups, zero_point, rng):
+    extents = zip(shape[1:3], padding[:2], padding[2:], kernel, dilations, strides, strict=True)
+    size = tuple((e + a + b - (k - 1) * d - 1) // s + 1 for e, a, b, k, d, s in extents)
+    geometry = WindowGeometry(shape, size, kernel, strides, padding, dilations)
+    w = rng.integers(-127, 128, (oc, *kernel, shape[3] // groups)).astype(np.int8)
+    x = np.where(rng.random(shape) < 0.3, 255, rng.integers(0, 256, shape)).astype(np.uint8)
+    expected = reference_sums(x, w, strides, padding, dilations, groups, zero_point)
+    expected -= zero_point * w.reshape(oc, -1).astype(np.int64).sum(axis=1)
+    got = convolution_accumulator(w, geometry, groups, zero_point).exact(x)
+    np.testing.assert_array_equal(got, expected.reshape(-1, oc))
+
+
+@pytest.mark.parametrize("case", ODD_SHAPES)
+def test_shapes_that_library_kernels_get_wrong(case):
+    check_sums(*case, np.random.default_rng(1))
+
+
+def test_random_shapes():
+    rng = np.random.default_rng(2)
+    seen = 0
+    while seen < 60:
+        kernel, strides, dilations = (tuple(int(v) for v in rng.integers(1, top, 2)) for top in (5, 4, 3))
+        padding = tuple(int(v) for v in rng.integers(0, 3, 4))
+        shape = (1, *(int(v) for v in rng.integers(1, 9, 2)), int(rng.choice([1, 2, 3, 8, 17])))
+        reaches = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+        if any(shape[1 + i] + padding[i] + padding[2 + i] < reaches[i] for i in range(2)):
+            continue
+        seen += 1
+        oc = int(rng.choice([1, 3, 16, 33]))
+        check_sums(shape, oc, kernel, strides, padding, dilations, 1, int(rng.choice([0, 77, 128, 255])), rng)
+
+
+def test_a_wrong_library_kernel_is_replaced(monkeypatch):
+    """A kernel that is off by one in one channel is noticed while preparing."""
+    honest = accumulate.onednn_convolution
+
+    def wrong(*arguments):
+        run = honest(*arguments)
+        return lambda x: run(x) + np.eye(1, 8, 3, dtype=np.float32)
+
+    monkeypatch.setattr(accumulate, "onednn_convolution", wrong)
+    check_sums((1, 6, 6, 16), 8, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 1, 128, np.random.default_rng(3))
