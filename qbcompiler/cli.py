@@ -44,6 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as exit_request:  # --help and --version end this way
         return exit_request.code if isinstance(exit_request.code, int) else 1
     except QBCompilerError as error:
+        if error.code == "INTERNAL_ERROR" and os.environ.get("QBC_TRACEBACK") == "1":
+            raise
         return _fail(error)
     except KeyboardInterrupt:
         return _fail(QBCompilerError("interrupted, nothing was written", code="INTERRUPTED"))
@@ -146,6 +148,9 @@ def _parser() -> argparse.ArgumentParser:
     show = inner.add_parser("show", help="facts of a device, each marked public, derived or assumed")
     show.add_argument("name", metavar="NAME", help="a device name, or a YAML file of your own")
     show.set_defaults(handler=_target_show)
+    selftest = inner.add_parser("selftest", help="prove the kernels of this machine, and replay the vectors of an .mxq")
+    selftest.add_argument("mxq", nargs="?", metavar="FILE", help="an executable to replay")
+    selftest.set_defaults(handler=_target_selftest)
     return parser
 
 
@@ -317,6 +322,12 @@ def _target_show(options: argparse.Namespace) -> int:
     from qbcompiler.info import print_target
 
     return print_target(options.name)
+
+
+def _target_selftest(options: argparse.Namespace) -> int:
+    from qbcompiler.selftest import run_selftest
+
+    return run_selftest(Path(options.mxq) if options.mxq else None)
 
 
 if __name__ == "__main__":

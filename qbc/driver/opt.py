@@ -42,6 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(options)
     except QBCompilerError as error:
+        if error.code == "INTERNAL_ERROR" and os.environ.get("QBC_TRACEBACK") == "1":
+            raise
         _report(diagnostics_of(error))
     except KeyboardInterrupt:
         _report([Diagnostic("INTERRUPTED", "interrupted")])

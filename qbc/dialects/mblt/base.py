@@ -61,7 +61,11 @@ class MbltOp(PlainFormOp, ABC):
         """
         placeholder = result_type or SSAValue.get(operands[0]).type
         op = cls.create_op(operands, [placeholder], dict(properties), location)
-        inferred = op.infer_result_type()
+        try:
+            inferred = op.infer_result_type()
+        except VerifyException:
+            op.erase()  # it stands nowhere, but would stay a user of its operands
+            raise
         if inferred != placeholder and result_type is None:
             Rewriter.replace_value_with_new_type(op.results[0], inferred)
         return op
