@@ -26,7 +26,16 @@ def write_program(path: Path, module: ModuleOp, ctx: DriverContext, manifest: Ma
         raise QBCompilerError(
             "the pipeline left no program to write", code="PIPELINE_ERROR", hint="the encode phase needs npu-emit"
         )
-    write_mxq(path, images, ctx.store, manifest, ir_text=print_ir(module))
+    golden = {key: _golden(image.code, ctx) for key, image in images.items()}
+    write_mxq(path, images, ctx.store, manifest, ir_text=print_ir(module), golden=golden)
+
+
+def _golden(code: bytes, ctx: DriverContext) -> bytes:
+    from qbc.program import decode_program
+    from qbc.runtime.golden import golden_vectors
+    from qbc.runtime.simulator import Simulator
+
+    return golden_vectors(Simulator(decode_program(code), ctx.store))
 
 
 def latency_report(ctx: DriverContext) -> dict[str, Any]:

@@ -103,6 +103,10 @@ class Simulator:
                 self._run_observed(observe)
         return self._outputs
 
+    def index_limit(self, position: int) -> int:
+        """Return n where graph input `position` holds gather indices in -n..n-1, or 0 where it does not."""
+        return self._index_limits.get(position, 0)
+
     def arrays(self, number: int) -> tuple[Array, ...]:
         """Return read-only views of the inputs and the output of a record, in storage form."""
         views = tuple(array.view() for array in self._steps[number].arrays)
