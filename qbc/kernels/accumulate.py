@@ -22,6 +22,7 @@ Accumulate = Callable[[Array], Array]
 FLOAT32_EXACT = 1 << 24
 _BLOCK_BYTES = 16 << 20
 _CHECKED_PIXELS = 8
+_BUNDLE = 64
 
 
 @dataclass(frozen=True)
@@ -111,20 +112,28 @@ def convolution_accumulator(weight: Array, geometry: WindowGeometry, groups: int
 
 
 def _by_group(weight: Array, geometry: WindowGeometry, groups: int, zero_point: int) -> ByteSums:
-    """Run each group as a convolution of its own; the library's grouped kernels are wrong for some group sizes."""
-    width, per_group = weight.shape[3], weight.shape[0] // groups
-    narrow = replace(geometry, input=(*geometry.input[:3], width))
-    parts = [
-        convolution_accumulator(weight[g * per_group : (g + 1) * per_group], narrow, 1, zero_point)
-        for g in range(groups)
-    ]
-    rows = geometry.input[0] * geometry.output_size[0] * geometry.output_size[1]
+    """Run groups as ungrouped convolutions; the library's grouped kernels are wrong for some group sizes.
+
+    Narrow groups are bundled up to 64 input channels, with zero weights between different groups of a bundle.
+    """
+    bundle = max(d for d in range(1, groups + 1) if groups % d == 0 and (d == 1 or d * weight.shape[3] <= _BUNDLE))
+    per_group, width = weight.shape[0] // groups, weight.shape[3]
+    outputs, inputs = per_group * bundle, width * bundle
+    narrow = replace(geometry, input=(*geometry.input[:3], inputs))
+    parts = []
+    for first in range(0, weight.shape[0], outputs):
+        dense = np.zeros((outputs, *weight.shape[1:3], inputs), np.int8)
+        for g in range(bundle):
+            rows = slice(g * per_group, (g + 1) * per_group)
+            dense[rows, :, :, g * width : (g + 1) * width] = weight[first : first + outputs][rows]
+        parts.append(convolution_accumulator(dense, narrow, 1, zero_point))
+    pixels = geometry.input[0] * geometry.output_size[0] * geometry.output_size[1]
 
     def accumulate(x: Array) -> Array:
-        total = np.empty((rows, weight.shape[0]), np.float64)
-        for g, part in enumerate(parts):
-            source = np.ascontiguousarray(x[..., g * width : (g + 1) * width])
-            total[:, g * per_group : (g + 1) * per_group] = part.run(source)
+        total = np.empty((pixels, weight.shape[0]), np.float64)
+        for number, part in enumerate(parts):
+            source = np.ascontiguousarray(x[..., number * inputs : (number + 1) * inputs])
+            total[:, number * outputs : (number + 1) * outputs] = part.run(source)
         return total
 
     return ByteSums(accumulate, np.concatenate([part.offset for part in parts]))
