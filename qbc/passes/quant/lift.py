@@ -133,6 +133,8 @@ def _number(value: float, like: SSAValue, block: Block) -> SSAValue:
 def _build(op: Operation, target: type[mblt.MbltOp], operands: list[SSAValue]) -> Operation:
     known = target.get_irdl_definition().properties
     properties: dict[str, object] = {name: value for name, value in op.properties.items() if name in known}
+    if isinstance(op, quant.Conv2dOp | quant.TransposeConv2dOp):
+        properties["kernel"] = list(op.weight_shape[1:3])  # optional in quant, because the weight says it
     return target.create_op(operands, [_float_type(op.results[0])], properties)
 
 

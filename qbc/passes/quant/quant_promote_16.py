@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from qbc.dialects import quant
 from qbc.dialects.quant import ParamsOp, ParamTable
 from qbc.passes.base import CompileContext, ModulePass, array_of
+from qbc.passes.quant.macs import multiply_accumulates
 from qbc.passes.quant.quant_collect import INVERSE_VARIANCE
 from qbc.passes.quant.row_ranges import lookups_of, promote_row, range_of, value_names
 from qbc.passes.quant.row_statistics import read_statistics
@@ -29,7 +30,7 @@ _SCALED = (quant.MulOp, quant.DivOp)
 
 @dataclass(frozen=True)
 class QuantPromote16(ModulePass):
-    """Gives 16 bits to rows by rules that are known before anything runs; none of them adds a multiplication.
+    """Gives 16 bits to rows by rules that are known before anything runs; only the last one adds multiplications.
 
     1. Logits: a value that feeds a softmax, directly or through additions, masks and scalings, when
        `beta * step > logit_step`. A logit moves by at most half a step, so a probability changes by at most a factor
@@ -39,6 +40,9 @@ class QuantPromote16(ModulePass):
        of small spread enlarge it), or when its largest magnitude is more than `tail_ratio` times its 99.9th percentile.
     3. Lookups: a value read only by table lookups, when rounding it to 8 bits leaves an error at a table's output that
        is less than `sqnr` dB below the output's variance and a 16-bit table with its 513 nodes does better.
+    4. Products: values that convolutions and matrix products read and whose central variance is less than `sqnr` dB
+       above the error of 8-bit codes, the lowest first, while the multiplications they add (as many again as their
+       readers have) stay within the share `mac_budget` of the whole graph.
 
     Rows with an encoding that the graph fixes are left alone. The range of a promoted row covers its extremes, that of
     a lookup stays (rule 3).
@@ -54,6 +58,7 @@ class QuantPromote16(ModulePass):
     logit_step: float = 0.1
     tail_ratio: float = 8.0
     sqnr: float = 33.0
+    mac_budget: float = 0.05
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         table = ParamTable(op)
@@ -65,6 +70,10 @@ class QuantPromote16(ModulePass):
         for row, rule in promoted.values():
             promote_row(table, row, ctx.store, keep_range=rule == "lookup")
             ctx.count(rule)
+        for row in self._affordable_products(op, table, ctx):
+            promote_row(table, row, ctx.store, keep_range=False)
+            promoted[row.row_name] = (row, "products")
+            ctx.count("products")
         ctx.report["promoted"] = [
             {"row": row.row_name, "rule": rule, "nodes": _nodes(table, row)} for row, rule in promoted.values()
         ]
@@ -97,6 +106,33 @@ class QuantPromote16(ModulePass):
             factor = _constant_factor(owner, ctx)
             if factor is not None:
                 yield from self._logits(owner.operands[0], gain * factor, table, ctx)
+
+    def _affordable_products(self, op: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[ParamsOp]:
+        """Yield the rows of rule 4 in the order of their SQNR while the budget lasts."""
+        total = sum(multiply_accumulates(inner) for inner in op.walk())
+        left = self.mac_budget * total
+        ranked = sorted(self._coarse_products(table, ctx), key=lambda item: item[0])
+        for _, cost, row in ranked:
+            if cost <= left:
+                left -= cost
+                yield row
+
+    def _coarse_products(self, table: ParamTable, ctx: CompileContext) -> Iterator[tuple[float, int, ParamsOp]]:
+        """Yield (SQNR, added multiplications, row) of values with too coarse codes that products read."""
+        from qbc.algorithms.flat_zones import rounding_sqnr
+
+        for row in table:
+            encoding, members = row.encoding, table.members(row)
+            if encoding is None or row.bits == "i16" or row.is_fixed or _is_graph_input(members):
+                continue
+            cost = sum(multiply_accumulates(use.operation) for member in members for use in member.uses)
+            low, high = code_limits(encoding)
+            found = [
+                rounding_sqnr(lambda x: x, statistics, encoding[1], low, high)
+                for statistics in read_statistics(ctx.store, row).values()
+            ]
+            if cost and found and min(found) < self.sqnr:
+                yield min(found), cost, row
 
     def _is_coarse_normalization(self, table: ParamTable, row: ParamsOp, ctx: CompileContext) -> bool:
         """Return whether a layer norm reads the row, nothing that multiplies does, and 8-bit codes are too coarse."""
@@ -133,6 +169,10 @@ class QuantPromote16(ModulePass):
                 if coarse < self.sqnr and fine > coarse + WORTHWHILE_GAIN_DB:
                     return True
         return False
+
+
+def _is_graph_input(members: Sequence[SSAValue]) -> bool:
+    return any(isinstance(member.owner, quant.QuantizeOp) for member in members)
 
 
 def code_limits(encoding: tuple[str, float, int]) -> tuple[float, float]:

@@ -428,3 +428,47 @@ def test_graph_outputs_are_never_clipped(network: Network, mode: int) -> None:
     output = 2 * y * np.clip(y / 6 + 0.5, 0, 1)
     scale = (network.row("r3").encoding or ("", 0.0, 0))[1]
     assert scale == pytest.approx(1.5 * (output.max() - output.min()) / 255, rel=1e-4)
+
+
+PRODUCTS_TEXT = """
+builtin.module {
+  quant.params "r0"
+  quant.params "r1"
+  quant.params "r2"
+  quant.params "r3"
+  func.func @main(%x: tensor<1x4x4x2xf32> {mblt.name = "x"}) -> (tensor<1x4x4x9xf32> {mblt.name = "y"}) {
+    %0 = quant.quantize %x : tensor<1x4x4x2xf32> -> tensor<1x4x4x2x!quant.q<"r0">>
+    %1 = quant.mul %0, %0 : (tensor<1x4x4x2x!quant.q<"r0">>, tensor<1x4x4x2x!quant.q<"r0">>) -> \
+tensor<1x4x4x2x!quant.q<"r1">>
+    %2 = quant.conv2d %1 {weight = FIRST, strides = [1, 1], padding = [0, 0, 0, 0], dilations = [1, 1], groups = 2} : \
+tensor<1x4x4x2x!quant.q<"r1">> -> tensor<1x4x4x2x!quant.q<"r2">>
+    %3 = quant.conv2d %2 {weight = SECOND, strides = [1, 1], padding = [0, 0, 0, 0], dilations = [1, 1], groups = 1} : \
+tensor<1x4x4x2x!quant.q<"r2">> -> tensor<1x4x4x9x!quant.q<"r3">>
+    %4 = quant.dequantize %3 : tensor<1x4x4x9x!quant.q<"r3">> -> tensor<1x4x4x9xf32>
+    func.return %4 : tensor<1x4x4x9xf32>
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("budget,expected", [(0.0, "i8"), (0.09, "i8"), (0.11, "i16")])
+def test_coarse_inputs_of_products_are_promoted_within_the_budget(budget: float, expected: str) -> None:
+    from xdsl.parser import Parser
+    from xdsl.printer import Printer
+
+    rng = np.random.default_rng(6)
+    ctx = make_context(store=BlobStore())
+    text = PRODUCTS_TEXT
+    for name, shape in (("FIRST", (2, 1, 1, 1)), ("SECOND", (9, 1, 1, 2))):
+        blob = write_blob(ctx.store, rng.standard_normal(shape).astype(np.float32))
+        text = text.replace(name, _text_of(Printer, blob))
+    module = Parser(ctx, text).parse_module()
+    samples = rng.standard_normal((60, 1, 4, 4, 2)).astype(np.float32)
+    samples[0, 0, 0, 0, 0] = 40.0  # one large value makes the steps of its square coarse
+    ctx.samples = ArraySamples(tuple({"x": sample} for sample in samples), (InputSpec("x", (1, 4, 4, 2)),))
+    QuantCollect().run(module, ctx)
+    QuantAssignRanges().run(module, ctx)
+    QuantPromote16(mac_budget=budget).run(module, ctx)
+    # 32 multiplications read r1 and 288 read r2: a tenth of the graph, and nine tenths.
+    rows = quant.ParamTable(module).rows
+    assert [rows[name].bits for name in ("r0", "r1", "r2", "r3")] == ["i8", expected, "i8", "i8"]
