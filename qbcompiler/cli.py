@@ -33,8 +33,8 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    gc.set_threshold(100_000, 50, 50)  # IR objects live long; at the default a tenth of the time goes into walking them
     if argv is None:
+        gc.set_threshold(100_000, 50, 50)  # IR objects live long; by default a tenth of the time goes into walking them
         atexit.register(gc.freeze)  # the process ends: taking the IR apart object by object would be for nothing
     try:
         options = _parser().parse_args(arguments)

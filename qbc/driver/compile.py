@@ -18,7 +18,7 @@ from xdsl.ir import Dialect
 from qbc.driver.context import DriverContext, find_target, make_context
 from qbc.driver.dimensions import require_fixed_inputs, shapes_from_samples
 from qbc.driver.events import Event, Progress
-from qbc.driver.files import read_module, require_file, write_ir
+from qbc.driver.files import check_source, read_module, write_ir
 from qbc.driver.plan import PARSE_PHASES, QUANTIZE_PHASES, CompileOptions, Plan, make_plan
 from qbc.driver.program import IMAGES_REPORT, latency_report, write_program
 from qbc.driver.samples import BoundSamples, argument_attributes
@@ -103,7 +103,7 @@ class _Run:
         self._unrecorded: set[str] = set()
 
     def run(self) -> CompileResult:
-        require_file(self.source)
+        check_source(self.source)
         check_writable(self.output)
         module, base = self._open()
         phases = tuple(phase for phase in self.phases if PHASES.index(phase) >= PHASES.index(_first_phase(module)))

@@ -51,7 +51,7 @@ def _first_sample(module: ModuleOp, data: Any) -> dict[str, Any]:
             specs.append(InputSpec(name.data, tuple(argument.type.get_shape())))
     source = open_samples(data, specs)
     if isinstance(source, FileSamples):
-        return dict(source.entries[0].load(source.specs))
+        return dict(source.raw(0))
     return dict(source.samples[0])
 
 

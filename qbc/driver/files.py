@@ -15,6 +15,17 @@ from qbc.pipelines.text import parse_ir, print_ir
 
 InputShapes = Mapping[str, tuple[int, ...]]
 
+OTHER_FORMATS = {
+    ".pt": "PyTorch",
+    ".pth": "PyTorch",
+    ".ts": "TorchScript",
+    ".torchscript": "TorchScript",
+    ".tflite": "TFLite",
+    ".pb": "TensorFlow",
+    ".h5": "Keras",
+    ".keras": "Keras",
+}
+
 
 def read_text(path: Path) -> str:
     """Return the text of a file; unreadable or binary files are ARGUMENT_ERROR."""
@@ -26,6 +37,24 @@ def read_text(path: Path) -> str:
         raise QBCompilerError(
             f"{str(path)!r} is not text", code="ARGUMENT_ERROR", hint="inputs are .mlir, .onnx, .mblt and .mxq files"
         ) from None
+
+
+def check_source(path: Path) -> None:
+    """Refuse model files of formats that have no frontend, and files that are no source of a compilation."""
+    require_file(path)
+    suffix = path.suffix.lower()
+    if suffix in OTHER_FORMATS:
+        raise QBCompilerError(
+            f"{str(path)!r}: {OTHER_FORMATS[suffix]} models cannot be read in this version",
+            code="UNSUPPORTED_FEATURE",
+            hint="export the model to ONNX",
+        )
+    if suffix not in (".onnx", ".mblt", ".mlir"):
+        raise QBCompilerError(
+            f"{str(path)!r} has no suffix of a model",
+            code="ARGUMENT_ERROR",
+            hint="models are .onnx, .mblt or .mlir files",
+        )
 
 
 def read_module(path: Path, ctx: DriverContext, *, input_shapes: InputShapes | None = None) -> ModuleOp:

@@ -236,11 +236,15 @@ def _program_sections(path: Path) -> dict[str, bytes]:
         (["run", "--mxq", "{garbage}"], "INVALID_SNAPSHOT"),
         (["compile", "--model", "{garbage_onnx}", "--output", "{out}", "--use-random-calib"], "INVALID_MODEL"),
         (["target", "show", "arise-rb"], "TARGET_ERROR"),
+        (["compile", "--model", "{tflite}", "--output", "{out}", "--use-random-calib"], "UNSUPPORTED_FEATURE"),
+        (["compile", "--model", "{text}", "--output", "{out}", "--use-random-calib"], "ARGUMENT_ERROR"),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: str
 ) -> None:
+    (tmp_path / "model.tflite").write_bytes(b"TFL3" * 10)
+    (tmp_path / "notes.txt").write_text("not a model")
     (tmp_path / "garbage.mblt").write_bytes(b"QBC?" * 100)
     (tmp_path / "garbage.onnx").write_bytes(b"\x08\xff" * 100)
     names = {
@@ -248,6 +252,8 @@ def test_mistakes_are_one_line(
         "missing": tmp_path / "missing.onnx",
         "out": tmp_path / "result.mxq",
         "nowhere": tmp_path / "no" / "such" / "directory" / "x.mxq",
+        "tflite": tmp_path / "model.tflite",
+        "text": tmp_path / "notes.txt",
         "garbage": tmp_path / "garbage.mblt",
         "garbage_onnx": tmp_path / "garbage.onnx",
     }

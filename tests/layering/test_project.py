@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,14 @@ def test_heavy_packages_are_imported_inside_functions(folder: str) -> None:
 def test_every_folder_with_code_is_a_package() -> None:
     folders = {path.parent for path in _sources(*PACKAGES)}
     assert [folder for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []
+
+
+def test_every_data_file_is_package_data() -> None:
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["*"]
+    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.is_file()]
+    data = [path for path in files if path.suffix not in (".py", ".pyc", ".nbc", ".nbi")]
+    assert data
+    assert [path for path in data if not any(path.match(pattern) for pattern in patterns)] == []
 
 
 def test_root_links_show_the_architecture() -> None:
