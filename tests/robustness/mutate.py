@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import random
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ import numpy as np
 import onnx
 
 from qbc.store import read_container, write_container
+from tests.frontends.mutations import structural
+from tests.robustness.mutate_onnx import hostile
 
 Rng = np.random.Generator
 Mutation = Callable[[Path, Path, Rng], None]
@@ -121,6 +125,11 @@ def onnx_graph(source: Path, target: Path, rng: Rng) -> None:
     target.write_bytes(model.SerializeToString())
 
 
+def onnx_structure(source: Path, target: Path, rng: Rng) -> None:
+    """One to three of the structural changes that the tests of the frontend use."""
+    target.write_bytes(structural(random.Random(int(rng.integers(1 << 32))), source.read_bytes()))
+
+
 def npy(source: Path, target: Path, rng: Rng) -> None:
     """Another shape, type, content or header."""
     array = np.load(source)
@@ -142,9 +151,21 @@ def npy(source: Path, target: Path, rng: Rng) -> None:
     target.write_bytes(buffer.getvalue())
 
 
+def npy_header(source: Path, target: Path, rng: Rng) -> None:
+    """Another header before the same data: sizes, types and texts that no writer makes."""
+    shapes = ["(1099511627776,)", "(-1,)", "(2, 2)", "()", "(1 << 40,)", "((((((" * 400, "9" * 5000, "None", "(1.5,)"]
+    types = ["'<f4'", "'|O'", "'<M8[D]'", "'>f4'", "[('a', '<f4')]", "'<U7'", "'nonsense'", "'|V8'", "'<f2'", "'<f16'"]
+    shape, kind = shapes[int(rng.integers(len(shapes)))], types[int(rng.integers(len(types)))]
+    order = str(rng.choice(["True", "False", "7"]))
+    text = f"{{'descr': {kind}, 'fortran_order': {order}, 'shape': {shape}}}".encode()
+    version = int(rng.choice([1, 2, 3, 9]))
+    length = struct.pack("<H" if version == 1 else "<I", int(rng.choice([len(text) + 1, len(text) + 1, 0, 65535])))
+    target.write_bytes(b"\x93NUMPY" + bytes([version, 0]) + length + text + b"\n" + source.read_bytes()[128:])
+
+
 BY_FORMAT: dict[str, tuple[Mutation, ...]] = {
-    "onnx": (truncate, flip, onnx_graph, onnx_graph, onnx_graph),
+    "onnx": (truncate, flip, onnx_graph, onnx_structure, hostile, hostile, hostile),
     "mblt": (truncate, flip, flip_header, container, container, container),
     "mxq": (truncate, flip, flip_header, container, container, container),
-    "npy": (truncate, flip, flip_header, npy, npy),
+    "npy": (truncate, flip, flip_header, npy, npy, npy_header, npy_header),
 }

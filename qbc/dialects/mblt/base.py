@@ -63,8 +63,8 @@ class MbltOp(PlainFormOp, ABC):
         op = cls.create_op(operands, [placeholder], dict(properties), location)
         try:
             inferred = op.infer_result_type()
-        except VerifyException:
-            op.erase()  # it stands nowhere, but would stay a user of its operands
+        except Exception:  # whatever it was: the op stands nowhere, but would stay a user of its operands
+            op.erase()
             raise
         if inferred != placeholder and result_type is None:
             Rewriter.replace_value_with_new_type(op.results[0], inferred)

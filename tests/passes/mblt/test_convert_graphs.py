@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from onnx import helper
 from xdsl.dialects.builtin import TensorType
 
@@ -216,3 +217,24 @@ def test_unknown_channels_leave_an_operator_in_framework() -> None:
     module.verify()
     assert names_of(function) == ["framework.Constant", "framework.Gemm"]
     assert context.report["conversion"][0]["reason"] == "expected a weight of shape [3, ?], got [3, 4]"
+
+
+@pytest.mark.parametrize(
+    ("operator", "constants", "attributes"),
+    [
+        ("Resize", {"roi": np.zeros(0, np.float32), "scales": np.array([1, 1, np.inf, 2], np.float32)}, {}),
+        ("MaxPool", {}, {"kernel_shape": [9, 9]}),
+    ],
+)
+def test_attributes_that_do_not_fit_leave_no_trace(operator: str, constants: dict, attributes: dict) -> None:
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"], name="first"),
+        helper.make_node(operator, ["a", *constants], ["b"], name="odd", **attributes),
+        helper.make_node("Relu", ["b"], ["y"], name="last"),
+    ]
+    module, function, context = convert(make_model(nodes, {"x": normal(1, 2, 5, 5)}, constants, ["y"]))
+    module.verify()
+    assert f"framework.{operator}" in names_of(function)
+    assert [entry["node"] for entry in context.report["conversion"]][0] == "odd"
+    relu = next(op for op in function.body.block.ops if op.name == "mblt.relu")
+    assert [use.operation.name for use in relu.results[0].uses] == [f"framework.{operator}"]

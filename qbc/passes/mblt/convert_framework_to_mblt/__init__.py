@@ -29,6 +29,8 @@ from qbc.passes.mblt.convert_framework_to_mblt.converter import CONVERSIONS, Can
 from qbc.passes.mblt.removed_nodes import named_nodes, record_missing
 
 FAMILIES = (activation, convolution, elementwise, matmul, normalization, pooling, reduction, resize, shape)
+# What the arithmetic of shapes raises on attributes of a wrong length or size; import does not compare them with ranks.
+MISFITS = (ValueError, IndexError, OverflowError, ZeroDivisionError)
 UNSUPPORTED_ELEMENTS = ("f16", "bf16", "f64")
 
 
@@ -112,6 +114,9 @@ def _convert(op: Operation, state: FunctionState) -> str | None:
     except (CannotConvert, VerifyException) as error:
         _drop_after(state, last)
         return str(error)
+    except MISFITS as error:
+        _drop_after(state, last)
+        return f"its attributes do not fit its operands ({error})"
     for source, target in zip(node.results, values, strict=False):
         if source is not None and target is not None:
             state.values[source] = target

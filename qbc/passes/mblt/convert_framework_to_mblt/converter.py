@@ -95,7 +95,10 @@ class Node:
         source = self.sources[index] if index < len(self.sources) else None
         if source is None:
             self.refuse(f"input {index} is missing")
-        return self.value_of(source)
+        value = self.value_of(source)
+        if not isinstance(value.type, TensorType):
+            self.refuse("the rank of an operand is unknown")
+        return value
 
     def value_of(self, source: SSAValue) -> SSAValue:
         """Return the mblt value of a source value; a constant becomes `mblt.constant` at its first use."""
