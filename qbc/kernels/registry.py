@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
-import numpy as np
-
 from qbc.errors import QBCompilerError
+from qbc.kernels.blocks import CHANNELS, prepare_block
 from qbc.kernels.compile import Array
 from qbc.kernels.spec import KernelCall
 
@@ -40,30 +39,44 @@ def prepare(call: KernelCall) -> Kernel:
     threads at once. An invalid call raises INVALID_SNAPSHOT here; arrays that do not fit and gather indices out of
     range raise RUNTIME_ERROR at a run.
     """
+    run = _build(call)
+
+    def kernel(*arrays: Array) -> None:
+        run(*_fitting(call, arrays))
+
+    return kernel
+
+
+def bind(call: KernelCall, arrays: Sequence[Array]) -> Callable[[], None]:
+    """Prepare a call for the arrays (inputs, then output) that it will always run on; they are checked once, here.
+
+    Errors are those of `prepare`. Read-only inputs are copied here, so their values must not change later.
+    """
+    run, fitting = _build(call), _fitting(call, arrays)
+    return lambda: run(*fitting)
+
+
+def _build(call: KernelCall) -> Kernel:
     family = _FAMILY_OF_KIND.get(call.kind)
     if family is None:
         raise QBCompilerError(f"unknown integer operation {call.kind!r}", code="INVALID_SNAPSHOT")
+    if CHANNELS in call.attributes:
+        return prepare_block(call, _build)
     builder: Callable[[KernelCall], Kernel] = import_module(f"qbc.kernels.{family}").KINDS[call.kind]
-    return _guarded(call, builder(call))
+    return builder(call)
 
 
-def _guarded(call: KernelCall, run: Kernel) -> Kernel:
-    expected = tuple((spec.shape, np.dtype(spec.numpy_dtype)) for spec in (*call.inputs, call.output))
-
-    def kernel(*arrays: Array) -> None:
-        if len(arrays) != len(expected):
-            raise QBCompilerError(f"{call.kind} takes {len(expected)} arrays, got {len(arrays)}", code="RUNTIME_ERROR")
-        for array, (shape, dtype) in zip(arrays, expected, strict=True):
-            if array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous:
-                found = f"{array.dtype}{list(array.shape)}"
-                raise QBCompilerError(
-                    f"{call.kind}: expected a contiguous {dtype}{list(shape)} array, got {found}", code="RUNTIME_ERROR"
-                )
-        if all(array.flags.writeable for array in arrays):
-            run(*arrays)
-            return
-        if not arrays[-1].flags.writeable:
-            raise QBCompilerError(f"{call.kind}: the output array is read-only", code="RUNTIME_ERROR")
-        run(*(array if array.flags.writeable else array.copy() for array in arrays))  # see CallChecks.constant
-
-    return kernel
+def _fitting(call: KernelCall, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    """Return the arrays of a call, read-only inputs copied (see CallChecks.constant), or fail where one does not fit."""
+    specs = (*call.inputs, call.output)
+    if len(arrays) != len(specs):
+        raise QBCompilerError(f"{call.kind} takes {len(specs)} arrays, got {len(arrays)}", code="RUNTIME_ERROR")
+    for array, spec in zip(arrays, specs, strict=True):
+        if array.shape != spec.shape or array.dtype != spec.numpy_dtype or not array.flags.c_contiguous:
+            expected, found = f"{spec.numpy_dtype}{list(spec.shape)}", f"{array.dtype}{list(array.shape)}"
+            raise QBCompilerError(
+                f"{call.kind}: expected a contiguous {expected} array, got {found}", code="RUNTIME_ERROR"
+            )
+    if not arrays[-1].flags.writeable:
+        raise QBCompilerError(f"{call.kind}: the output array is read-only", code="RUNTIME_ERROR")
+    return tuple(array if array.flags.writeable else array.copy() for array in arrays)
