@@ -278,9 +278,13 @@ def _measure(name: str, network: Network, arguments: argparse.Namespace) -> None
         from qbc.report.accuracy import render_accuracy
 
         print(render_accuracy(compiled.report["accuracy"], limit=arguments.layers))
-    if not arguments.no_peer:
-        peer = network.score(reference, run_peer(path, calibration, test, network.shape))
-        print(f"{name}: onnxruntime MinMax {_text(peer)}", flush=True)
+    if arguments.no_peer:
+        return
+    try:
+        peer = _text(network.score(reference, run_peer(path, calibration, test, network.shape)))
+    except Exception as error:  # whatever the peer fails with is its result
+        peer = f"failed: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    print(f"{name}: onnxruntime MinMax {peer}", flush=True)
 
 
 def _option(text: str) -> tuple[str, str, Any]:

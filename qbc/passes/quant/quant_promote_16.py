@@ -89,23 +89,25 @@ class QuantPromote16(ModulePass):
                 yield row, "lookup"
 
     def _logits(
-        self, value: SSAValue, gain: float, table: ParamTable, ctx: CompileContext
+        self, logits: SSAValue, beta: float, table: ParamTable, ctx: CompileContext
     ) -> Iterator[tuple[ParamsOp, str]]:
-        """Yield the rows of `value` and of what it is a scaled sum of; `gain` is what a step counts in the softmax."""
-        row = table.row_of(value)
-        encoding = row.encoding if row is not None else None
-        if row is None or encoding is None or isinstance(value.owner, quant.ConstantOp):
-            return
-        if gain * encoding[1] > self.logit_step:
-            yield row, "logits"
-        owner = value.owner
-        if isinstance(owner, _LINEAR):
-            for operand in owner.operands:
-                yield from self._logits(operand, gain, table, ctx)
-        elif isinstance(owner, _SCALED):
-            factor = _constant_factor(owner, ctx)
-            if factor is not None:
-                yield from self._logits(owner.operands[0], gain * factor, table, ctx)
+        """Yield the rows of the logits and of what they are a scaled sum of.
+
+        The gain of a value is what one of its units counts in the exponent; a value is visited again only with a
+        larger gain, so that chains of additions stay cheap.
+        """
+        pending, gains = [(logits, beta)], dict[SSAValue, float]()
+        while pending:
+            value, gain = pending.pop()
+            row = table.row_of(value)
+            if row is None or row.encoding is None or gains.get(value, 0.0) >= gain:
+                continue
+            gains[value] = gain
+            if isinstance(value.owner, quant.ConstantOp):
+                continue
+            if gain * row.encoding[1] > self.logit_step:
+                yield row, "logits"
+            pending.extend(_summands(value.owner, gain, ctx))
 
     def _affordable_products(self, op: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[ParamsOp]:
         """Yield the rows of rule 4 in the order of their SQNR while the budget lasts."""
@@ -191,6 +193,16 @@ def _normalized_sqnr(norm: quant.LayerNormOp, step: float) -> float:
     if not isinstance(gain, FloatAttr) or gain.value.data <= 0.0:
         return math.inf
     return -10.0 * math.log10(gain.value.data * step**2 / 12.0)
+
+
+def _summands(owner: object, gain: float, ctx: CompileContext) -> list[tuple[SSAValue, float]]:
+    """Return (operand, gain) of what a value is a scaled sum of; empty where it is none."""
+    if isinstance(owner, _LINEAR):
+        return [(operand, gain) for operand in owner.operands]
+    if not isinstance(owner, _SCALED):
+        return []
+    factor = _constant_factor(owner, ctx)
+    return [] if factor is None else [(owner.operands[0], gain * factor)]
 
 
 def _constant_factor(op: Operation, ctx: CompileContext) -> float | None:

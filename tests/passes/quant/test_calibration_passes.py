@@ -472,3 +472,26 @@ def test_coarse_inputs_of_products_are_promoted_within_the_budget(budget: float,
     # 32 multiplications read r1 and 288 read r2: a tenth of the graph, and nine tenths.
     rows = quant.ParamTable(module).rows
     assert [rows[name].bits for name in ("r0", "r1", "r2", "r3")] == ["i8", expected, "i8", "i8"]
+
+
+def test_long_chains_of_additions_stay_cheap() -> None:
+    network = Network()
+    add = next(op for op in network.module.walk() if isinstance(op, quant.AddOp))
+    block, value = add.parent, add.results[0]
+    assert block is not None and block.last_op is not None
+    table = quant.ParamTable(network.module)
+    dequantize = next(op for op in network.module.walk() if isinstance(op, quant.DequantizeOp))
+    for _ in range(60):
+        row = table.new_row()
+        following = quant.AddOp.make([value, value], network_type((1, 5, 4, 6), row.row_name), {}, add.location)
+        block.insert_op_before(following, dequantize)
+        value = following.results[0]
+    softmax = quant.SoftmaxOp.make([value], network_type((1, 5, 4, 6), "r3"), {}, add.location)
+    block.insert_op_before(softmax, dequantize)
+    dequantize.operands[0] = softmax.results[0]
+    for row in quant.ParamTable(network.module):
+        quant.ParamTable(network.module).set_encoding(row, "i8", 1.0, 0)
+    rows = {
+        row.row_name for row, _ in QuantPromote16()._logits(value, 1.0, quant.ParamTable(network.module), network.ctx)
+    }
+    assert len(rows) >= 60
