@@ -12,7 +12,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from qbc.config import CalibrationConfig, CompileConfig
+    from qbc.config import (
+        CalibrationConfig,
+        CompileConfig,
+        PreprocessingConfig,
+        SaveSampleConfig,
+        Uint8InputConfig,
+    )
     from qbc.errors import QBCompilerError
     from qbcompiler.api import mblt_compile, mxq_compile
 
@@ -21,10 +27,23 @@ _HOMES = {
     "mblt_compile": "qbcompiler.api",
     "CalibrationConfig": "qbc.config",
     "CompileConfig": "qbc.config",
+    "PreprocessingConfig": "qbc.config",
+    "SaveSampleConfig": "qbc.config",
+    "Uint8InputConfig": "qbc.config",
     "QBCompilerError": "qbc.errors",
 }
 
-__all__ = ["CalibrationConfig", "CompileConfig", "QBCompilerError", "__version__", "mblt_compile", "mxq_compile"]
+__all__ = [
+    "CalibrationConfig",
+    "CompileConfig",
+    "PreprocessingConfig",
+    "QBCompilerError",
+    "SaveSampleConfig",
+    "Uint8InputConfig",
+    "__version__",
+    "mblt_compile",
+    "mxq_compile",
+]
 
 
 def __getattr__(name: str) -> Any:

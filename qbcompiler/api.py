@@ -74,10 +74,11 @@ def mxq_compile(
 ) -> CompileResult:
     """Compile an ONNX model, or a `.mblt` file, to an executable `.mxq`.
 
-    `calib_data_path` is a directory of .npy files, an .npy, .npz or .txt file, a list of those, or arrays in memory;
-    `use_random_calib` takes its place in smoke tests. `feed_dict` binds the shapes of inputs. The target defaults to
-    the one recorded in the `.mblt`, else to aries-rb. Arguments whose feature this version lacks are refused by name
-    (UNSUPPORTED_FEATURE) or accepted with a notice in the log `qbcompiler`; their defaults are never refused.
+    `calib_data_path` is a directory of images or .npy files, an image, an .npy, .npz, .pt, .txt or .json file, a list
+    of those, or arrays in memory; images need `preprocessing_config`. `use_random_calib` takes the place of data in
+    smoke tests. `feed_dict` binds the shapes of inputs. The target defaults to the one recorded in the `.mblt`, else to
+    aries-rb. Arguments whose feature this version lacks are refused by name (UNSUPPORTED_FEATURE) or accepted with a
+    notice in the log `qbcompiler`; their defaults are never refused.
 
     Returns the result with the path of the file, notices and reports; raises QBCompilerError.
     """
@@ -110,7 +111,6 @@ def mxq_compile(
             "equivalent_transformation_config": equivalent_transformation_config,
             "search_weight_scale_config": search_weight_scale_config,
             "uint8_input_config": uint8_input_config,
-            "preprocessing_config": preprocessing_config,
             "save_sample_config": save_sample_config,
             "extra_output_config": extra_output_config,
         }
@@ -128,6 +128,7 @@ def mxq_compile(
         random_calibration=use_random_calib,
         preset=config_preset,
         calibration_config=_calibration(config_preset, compile_config, calibration_config),
+        sections=_sections(preprocessing_config, image_channels),
         bias_correction=bias_correction and applies(bias_correction_config),
         provenance=provenance_wanted(),
         on_event=_log_event,
@@ -197,6 +198,16 @@ def _check_part(is_snapshot: bool, model_part: str | None, options: Mapping[str,
     if is_snapshot:
         raise ArgumentError("model_part cannot be chosen for a .mblt: it was chosen when the file was made")
     raise refuse("model_part", "choosing a part of a model")
+
+
+def _sections(preprocessing: Any, image_channels: int) -> dict[str, Any]:
+    """Return the settings of the configuration that arguments give."""
+    sections: dict[str, Any] = {}
+    if preprocessing is not None:
+        sections["preprocessing"] = preprocessing
+    if image_channels:
+        sections["image_channels"] = image_channels
+    return sections
 
 
 def _calibration(preset: str | None, compile_config: Any, calibration: Any) -> Any:

@@ -99,8 +99,6 @@ def check_numbers(optimize_option: int, buffer_mode: int, image_channels: int, n
         notice("buffer_mode has no effect yet")
     if image_channels not in (0, 1, 3):
         raise ArgumentError(f"image_channels {image_channels!r} is not valid", hint="choose 0, 1 or 3")
-    if image_channels:
-        notice("image_channels has no effect yet: calibration reads arrays, not images")
 
 
 def check_refused(values: Mapping[str, tuple[Any, str]]) -> None:

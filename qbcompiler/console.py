@@ -26,6 +26,10 @@ def progress_printer(*, quiet: bool) -> EventSink:
         elif event.kind == "pass" and terminal:
             sys.stderr.write(f"\r\033[K[{event.done + 1}/{event.total}] {event.name}")
             sys.stderr.flush()
+        elif event.kind == "sample" and terminal:
+            left = event.data["remaining_seconds"]
+            sys.stderr.write(f"\r\033[K{event.name}: sample {event.done}/{event.total}, {left:.0f} s left")
+            sys.stderr.flush()
         elif event.kind == "phase" and not terminal:
             sys.stderr.write(f"[{event.done}/{event.total}] phase {event.name}\n")
         elif event.kind == "result" and terminal:

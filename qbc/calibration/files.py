@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
-from qbc.calibration.inputs import InputSpec, sample_error, stack_length
+from qbc.calibration.arrays import ARRAY_SUFFIXES, read_named_arrays
+from qbc.calibration.inputs import InputSpec, Notice, sample_error, stack_length
+from qbc.calibration.preprocessing import Preprocessing
 from qbc.errors import QBCompilerError
 
-IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif"})
-ARRAY_SUFFIXES = frozenset({".npy", ".npz"})
+IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"})
+FORMS = "an image, .npy, .npz, .pt, a .txt list, a .json manifest or a directory"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files become arrays: the inputs of the model, the pipeline of images, where notices go."""
+
+    specs: tuple[InputSpec, ...]
+    images: Preprocessing = field(default_factory=Preprocessing)
+    notice: Notice | None = None
+
+    def tell(self, message: str) -> None:
+        """Give a notice, where somebody listens."""
+        if self.notice is not None:
+            self.notice(message)
+
+
+class Entry(Protocol):
+    """One sample that can be loaded."""
+
+    @property
+    def origin(self) -> str:
+        """How errors name the sample."""
+        ...
+
+    def load(self, reading: Reading) -> Mapping[str, npt.NDArray[Any]]:
+        """Return raw arrays by input name."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -30,115 +57,110 @@ class FileEntry:
         """How errors name the sample."""
         return str(self.path) if self.index is None else f"{self.path}[{self.index}]"
 
-    def load(self, specs: Sequence[InputSpec]) -> Mapping[str, npt.NDArray[Any]]:
-        """Return raw arrays by input name."""
-        arrays = _named_arrays(self.path, specs)
+    def load(self, reading: Reading) -> Mapping[str, npt.NDArray[Any]]:
+        """Return raw arrays by input name; images after their pipeline."""
+        if self.path.suffix.lower() in IMAGE_SUFFIXES:
+            (spec,) = reading.specs
+            return {spec.name: reading.images.read(self.path, spec, reading.notice)}
+        arrays = read_named_arrays(self.path, reading.specs)
         if self.index is None:
             return arrays
         return {name: array[self.index] for name, array in arrays.items()}
 
 
-def list_entries(path: Path, specs: Sequence[InputSpec]) -> list[FileEntry]:
+def list_entries(path: Path, reading: Reading) -> list[Entry]:
     """Return the samples behind `path` in a fixed order.
 
-    A directory gives its `.npy` and `.npz` files sorted by name, a `.txt` list its lines in order (relative to the
-    list), an array file one sample, or one per entry of a leading axis in front of the input shape.
+    A directory gives its array files or its images sorted by name, a `.txt` list its lines in order, a `.json` manifest
+    its rows, an image one sample, an array file one, or one per entry of a leading axis in front of the input shape.
     """
     if not path.exists():
         raise sample_error(f"{path}: no such file or directory", "check the calibration data path")
     if path.is_dir():
-        return [entry for file in _files_of(path, specs) for entry in list_entries(file, specs)]
+        return [entry for file in _files_of(path, reading) for entry in list_entries(file, reading)]
     suffix = path.suffix.lower()
     if suffix == ".txt":
-        return _listed_entries(path, specs)
+        return _listed_entries(path, reading)
+    if suffix == ".json":
+        from qbc.calibration.manifests import manifest_entries
+
+        return list(manifest_entries(path, reading))
     if suffix in ARRAY_SUFFIXES:
-        return _array_entries(path, specs)
+        return _array_entries(path, reading.specs)
     if suffix in IMAGE_SUFFIXES:
-        raise _images_refused(path)
-    raise sample_error(f"{path}: calibration data is .npy, .npz, a .txt list or a directory of .npy files")
+        return _image_entries(path, reading.specs)
+    raise sample_error(f"{path}: calibration data is {FORMS}", "remove the file, or convert it")
 
 
-def _files_of(directory: Path, specs: Sequence[InputSpec]) -> list[Path]:
-    files = sorted(file for file in directory.iterdir() if file.is_file() and not file.name.startswith("."))
+def _files_of(directory: Path, reading: Reading) -> list[Path]:
+    children = sorted(child for child in directory.iterdir() if not child.name.startswith("."))
+    files = [child for child in children if child.is_file()]
     arrays = [file for file in files if file.suffix.lower() in ARRAY_SUFFIXES]
     images = [file for file in files if file.suffix.lower() in IMAGE_SUFFIXES]
-    if not arrays and images:
-        raise _images_refused(images[0])
-    if not arrays:
-        raise QBCompilerError(
-            f"{directory}: the calibration directory holds no .npy or .npz file",
-            code="NO_CALIBRATION_DATA",
-            hint="save one sample a file with numpy.save",
-        )
-    if len(specs) > 1 and any(file.suffix.lower() == ".npy" for file in arrays):
-        names = ", ".join(spec.name for spec in specs)
+    others = [file for file in files if file not in arrays and file not in images]
+    if arrays and images:
         raise sample_error(
-            f"{directory}: a directory of .npy files only supports single-input models; this model has {names}",
-            "save one .npz a sample, with one array per input name",
+            f"{directory}: holds both arrays ({arrays[0].name}) and images ({images[0].name})",
+            "keep one kind in the directory; paths of several directories may be listed",
         )
-    return arrays
+    if not arrays and not images:
+        inner = next((child.name for child in children if child.is_dir()), None)
+        raise QBCompilerError(
+            f"{directory}: the calibration directory holds no image or array file",
+            code="NO_CALIBRATION_DATA",
+            hint=f"give the directory inside, {inner!r}" if inner else "put images, or one .npy a sample, there",
+        )
+    if images and others:
+        raise sample_error(f"{others[0]}: not an image, among the images of the directory", "move the file elsewhere")
+    skipped = [child.name for child in children if child not in arrays and child not in images]
+    if skipped:
+        reading.tell(f"{directory}: {skipped[0]!r} is not read ({len(skipped)} entries that are no samples)")
+    if len(reading.specs) > 1 and any(file.suffix.lower() != ".npz" for file in (*arrays, *images)):
+        names = ", ".join(spec.name for spec in reading.specs)
+        raise sample_error(
+            f"{directory}: a directory of .npy files or images only supports single-input models; "
+            f"this model has {names}",
+            "save one .npz a sample with one array per input name, or write a .json manifest",
+        )
+    return arrays or images
 
 
-def _images_refused(path: Path) -> QBCompilerError:
-    return QBCompilerError(
-        f"{path}: image files need a preprocessing configuration, which is not available yet",
-        code="UNSUPPORTED_FEATURE",
-        hint="preprocess the images and save them as .npy",
-    )
+def resolve_listed(owner: Path, entry: str) -> Path:
+    """Return the file that a list or manifest names: relative to the list, else to the working directory."""
+    beside = owner.parent / entry
+    return Path(entry) if not beside.exists() and Path(entry).exists() else beside
 
 
-def _listed_entries(path: Path, specs: Sequence[InputSpec]) -> list[FileEntry]:
+def read_list(path: Path) -> list[Path]:
+    """Return the files that a `.txt` list names, one a line; lines that start with # are comments."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise sample_error(f"{path}: cannot read the list: {error}") from None
-    files = [path.parent / line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
-    nested = next((file for file in files if file.suffix.lower() == ".txt"), None)
+    return [resolve_listed(path, line.strip()) for line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+def _listed_entries(path: Path, reading: Reading) -> list[Entry]:
+    files = read_list(path)
+    nested = next((file for file in files if file.suffix.lower() in (".txt", ".json")), None)
     if nested is not None:
         raise sample_error(f"{path}: a list may not name another list ({nested.name})")
-    return [entry for file in files for entry in list_entries(file, specs)]
+    return [entry for file in files for entry in list_entries(file, reading)]
 
 
-def _array_entries(path: Path, specs: Sequence[InputSpec]) -> list[FileEntry]:
-    arrays = _named_arrays(path, specs)
+def _image_entries(path: Path, specs: Sequence[InputSpec]) -> list[Entry]:
+    if len(specs) == 1:
+        return [FileEntry(path)]
+    raise sample_error(
+        f"{path}: one image for a model with {len(specs)} inputs", "write a .json manifest that names a file per input"
+    )
+
+
+def _array_entries(path: Path, specs: Sequence[InputSpec]) -> list[Entry]:
+    arrays = read_named_arrays(path, specs)
     lengths = {stack_length(arrays[spec.name].shape, spec) for spec in specs}
     if lengths == {None}:
         return [FileEntry(path)]
     if len(lengths) > 1:
         raise sample_error(f"{path}: the inputs stack different numbers of samples")
     return [FileEntry(path, index) for index in range(lengths.pop() or 0)]
-
-
-def _named_arrays(path: Path, specs: Sequence[InputSpec]) -> Mapping[str, npt.NDArray[Any]]:
-    loaded = _load(path)
-    if isinstance(loaded, np.ndarray):
-        if len(specs) != 1:
-            raise sample_error(
-                f"{path}: one array for a model with {len(specs)} inputs", "save an .npz with one array per input name"
-            )
-        return {specs[0].name: loaded}
-    if len(specs) == 1 and len(loaded) == 1:
-        return {specs[0].name: next(iter(loaded.values()))}
-    missing = [spec.name for spec in specs if spec.name not in loaded]
-    if missing:
-        raise sample_error(
-            f"{path}: no array for input {missing[0]!r}; the file holds {', '.join(loaded) or 'nothing'}"
-        )
-    unknown = sorted(set(loaded) - {spec.name for spec in specs})
-    if unknown:
-        raise sample_error(f"{path}: {unknown[0]!r} is no input; inputs are {', '.join(spec.name for spec in specs)}")
-    return loaded
-
-
-def _load(path: Path) -> npt.NDArray[Any] | dict[str, npt.NDArray[Any]]:
-    try:
-        if path.suffix.lower() == ".npy":
-            array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-            return array
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, KeyError, SyntaxError, TypeError, zipfile.BadZipFile, MemoryError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise sample_error(f"{path}: not a readable array file: {reason}") from None
-    except Exception as error:  # damaged archives raise whatever zlib, struct and tokenize raise
-        raise sample_error(f"{path}: not a readable array file: {type(error).__name__}") from None

@@ -24,12 +24,23 @@ SOURCE_PERMUTATIONS: dict[str, tuple[int, ...]] = {
 
 @dataclass(frozen=True)
 class InputSpec:
-    """One graph input: name, shape and dtype of the channel-last argument, and the layout of the source model."""
+    """One graph input: name, shape and dtype of the channel-last argument, and the layout of the source model.
+
+    `division_factor` marks an input that the program takes as uint8: samples are integers 0..255, the float graph sees
+    `value / division_factor`. `is_raw` marks a float input whose normalisation is part of the program.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: str = "float32"
     source_layout: str | None = None
+    division_factor: float | None = None
+    is_raw: bool = False
+
+    @property
+    def is_uint8(self) -> bool:
+        """Whether samples are integers 0..255."""
+        return self.division_factor is not None
 
     @property
     def source_shape(self) -> tuple[int, ...] | None:
@@ -60,12 +71,19 @@ def fit_array(
     if array.size == 0:
         raise sample_error(f"{origin}: the sample for input {spec.name!r} is empty (shape {list(array.shape)})")
     arranged = _arrange(array, spec, origin)
+    if spec.division_factor is not None:
+        return _convert_uint8(arranged, spec, origin) / np.float32(spec.division_factor)
     return _convert(arranged, spec, origin, notice)
 
 
 def fits(shape: tuple[int, ...], spec: InputSpec) -> bool:
     """Return whether an array of `shape` is one sample of the input in some accepted layout."""
     return any(shape == accepted for accepted, _ in _accepted(spec))
+
+
+def accepted_shapes(spec: InputSpec) -> list[tuple[int, ...]]:
+    """Return the shapes that one sample of the input may have, in order of preference."""
+    return [shape for shape, _ in _accepted(spec)]
 
 
 def stack_length(shape: tuple[int, ...], spec: InputSpec) -> int | None:
@@ -131,7 +149,49 @@ def _convert(array: npt.NDArray[Any], spec: InputSpec, origin: str, notice: Noti
     if not finite.all():
         index = tuple(int(i) for i in np.argwhere(~finite)[0])
         raise sample_error(f"{origin}: input {spec.name!r} holds {converted[index]} at index {list(index)}")
+    if spec.is_raw:
+        _check_raw(converted, spec, origin, notice)
     return converted
+
+
+def _convert_uint8(array: npt.NDArray[Any], spec: InputSpec, origin: str) -> npt.NDArray[np.float32]:
+    """Return integers 0..255 as float32; floats are refused with what they look like."""
+    if array.dtype == np.uint8:
+        return array.astype(np.float32, order="C")
+    if array.dtype.kind not in "iuf":
+        raise sample_error(f"{origin}: input {spec.name!r} expects uint8, found {array.dtype}")
+    low, high = float(array.min()), float(array.max())
+    if array.dtype.kind in "iu" and low >= 0 and high <= 255:
+        return array.astype(np.float32, order="C")
+    raise sample_error(
+        f"{origin}: input {spec.name!r} expects uint8 values 0..255, found {array.dtype} from {low:.4g} to {high:.4g}",
+        _scale_hint(low, high, array.dtype.kind == "f"),
+    )
+
+
+def _scale_hint(low: float, high: float, is_float: bool) -> str:
+    if not is_float:
+        return "save the samples as uint8"
+    if low >= 0 and high <= 1:
+        return "multiply by 255, round and save as uint8"
+    if low >= 0 and high <= 255:
+        return "round and save as uint8"
+    if low >= -1 and high <= 1:
+        return "save the original pixels as uint8, or (value + 1) * 127.5 if they were scaled to -1..1"
+    return "save the pixels before normalisation as uint8; the program normalises them itself"
+
+
+def _check_raw(array: npt.NDArray[Any], spec: InputSpec, origin: str, notice: Notice | None) -> None:
+    """Samples of an input that the program normalises must not look normalised already."""
+    low, high = float(array.min()), float(array.max())
+    if low < 0:
+        raise sample_error(
+            f"{origin}: the program normalises input {spec.name!r} itself, but the sample goes from {low:.4g} to "
+            f"{high:.4g}",
+            "save the pixels before normalisation, or remove fuseIntoFirstLayer",
+        )
+    if high <= 1 and notice is not None:
+        notice(f"calibration samples for input {spec.name!r} stay within 0..1; the program expects pixels 0..255")
 
 
 def _convert_integers(array: npt.NDArray[Any], spec: InputSpec, origin: str) -> npt.NDArray[np.generic]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qbc.calibration.files import FileEntry, list_entries
+from qbc.calibration.arrays import tensor_to_array
+from qbc.calibration.files import Entry, Reading, list_entries
 from qbc.calibration.inputs import InputSpec, Notice, fit_array, sample_error, stack_length
+from qbc.calibration.prefetch import prefetch
+from qbc.calibration.preprocessing import Preprocessing
 from qbc.errors import QBCompilerError
 
 Sample = dict[str, npt.NDArray[np.generic]]
@@ -20,19 +23,32 @@ RANDOM_SAMPLES = 16
 
 @dataclass(frozen=True)
 class FileSamples:
-    """Samples in files: loaded one at a time, so memory stays flat."""
+    """Samples in files: a thread reads ahead while the consumer works, memory stays flat."""
 
-    entries: tuple[FileEntry, ...]
-    specs: tuple[InputSpec, ...]
-    notice: Notice | None = None
+    entries: tuple[Entry, ...]
+    reading: Reading
 
     def __len__(self) -> int:
         return len(self.entries)
 
     def __iter__(self) -> Iterator[Sample]:
-        for entry in self.entries:
-            raw = entry.load(self.specs)
-            yield {spec.name: fit_array(raw[spec.name], spec, entry.origin, self.notice) for spec in self.specs}
+        for sample, notices in prefetch(self._load, len(self.entries)):
+            for message in notices:
+                self.reading.tell(message)
+            yield sample
+
+    def raw(self, index: int) -> Mapping[str, npt.NDArray[Any]]:
+        """Return the arrays of one sample as they are in the files (images after their pipeline)."""
+        return self.entries[index].load(self.reading)
+
+    def _load(self, index: int) -> tuple[Sample, list[str]]:
+        """Load one sample, with the notices it gave: those are told in the order of samples, by the consumer."""
+        notices: list[str] = []
+        entry, reading = self.entries[index], replace(self.reading, notice=notices.append)
+        raw = entry.load(reading)
+        return {
+            spec.name: fit_array(raw[spec.name], spec, entry.origin, reading.notice) for spec in reading.specs
+        }, notices
 
 
 @dataclass(frozen=True)
@@ -75,14 +91,18 @@ SampleData = (
 
 
 def open_samples(
-    data: SampleData, specs: Sequence[InputSpec], notice: Notice | None = None
+    data: SampleData,
+    specs: Sequence[InputSpec],
+    notice: Notice | None = None,
+    preprocessing: Preprocessing | None = None,
 ) -> FileSamples | ArraySamples:
-    """Return the sample source for a path, an array, a dictionary of arrays, or a list of those.
+    """Return the sample source for a path, an array or tensor, a dictionary of those, or a list of any.
 
-    Raises NO_CALIBRATION_DATA when there is no sample, INVALID_CALIBRATION_DATA when one cannot be read or does not
-    fit (file contents are checked when the source is iterated), UNSUPPORTED_FEATURE for images.
+    `preprocessing` is what happens to images; arrays are taken as they are. Raises NO_CALIBRATION_DATA when there is no
+    sample, INVALID_CALIBRATION_DATA when one cannot be read or does not fit (file contents are checked when the source
+    is iterated).
     """
-    source = _open(data, tuple(specs), notice)
+    source = _open(data, Reading(tuple(specs), preprocessing or Preprocessing(), notice))
     if len(source) == 0:
         raise QBCompilerError(
             "the calibration data holds no sample", code="NO_CALIBRATION_DATA", hint="pass at least one sample"
@@ -90,19 +110,28 @@ def open_samples(
     return source
 
 
-def _open(data: SampleData, specs: tuple[InputSpec, ...], notice: Notice | None) -> FileSamples | ArraySamples:
+def _open(data: SampleData, reading: Reading) -> FileSamples | ArraySamples:
     if isinstance(data, str | Path):
-        return FileSamples(tuple(list_entries(Path(data), specs)), specs, notice)
-    if isinstance(data, np.ndarray | Mapping):
-        return ArraySamples(tuple(_in_memory(data, specs, 0)), specs, notice)
+        return FileSamples(tuple(list_entries(Path(data), reading)), reading)
+    if isinstance(data, Mapping) or is_array(data):
+        return ArraySamples(tuple(_in_memory(data, reading.specs, 0)), reading.specs, reading.notice)
     if not isinstance(data, Sequence):
         raise sample_error(f"calibration data is a path or arrays, not {type(data).__name__}")
     if all(isinstance(item, str | Path) for item in data):
-        return FileSamples(tuple(entry for item in data for entry in list_entries(Path(item), specs)), specs, notice)
+        return FileSamples(tuple(entry for item in data for entry in list_entries(Path(item), reading)), reading)
     samples: list[Mapping[str, npt.NDArray[Any]]] = []
     for index, item in enumerate(data):
-        samples.extend(_in_memory(item, specs, index))
-    return ArraySamples(tuple(samples), specs, notice)
+        samples.extend(_in_memory(item, reading.specs, index))
+    return ArraySamples(tuple(samples), reading.specs, reading.notice)
+
+
+def is_array(item: Any) -> bool:
+    """Return whether `item` is a numpy array or a torch tensor (torch is not imported to find out)."""
+    return isinstance(item, np.ndarray) or type(item).__module__.split(".")[0] == "torch"
+
+
+def _to_array(item: Any) -> npt.NDArray[Any]:
+    return tensor_to_array(item) if type(item).__module__.split(".")[0] == "torch" else np.asarray(item)
 
 
 def _in_memory(item: Any, specs: tuple[InputSpec, ...], index: int) -> list[Mapping[str, npt.NDArray[Any]]]:
@@ -116,21 +145,21 @@ def _in_memory(item: Any, specs: tuple[InputSpec, ...], index: int) -> list[Mapp
 
 
 def _by_name(item: Any, specs: tuple[InputSpec, ...], index: int) -> dict[str, npt.NDArray[Any]]:
-    if isinstance(item, np.ndarray):
+    if is_array(item):
         if len(specs) != 1:
             raise sample_error(
                 f"sample {index}: one array for a model with {len(specs)} inputs", "pass a dictionary by name"
             )
-        return {specs[0].name: item}
+        return {specs[0].name: _to_array(item)}
     if isinstance(item, list | tuple) and len(item) == len(specs):
-        return {spec.name: np.asarray(array) for spec, array in zip(specs, item, strict=True)}
+        return {spec.name: _to_array(array) for spec, array in zip(specs, item, strict=True)}
     if not isinstance(item, Mapping):
         raise sample_error(f"sample {index}: expected an array or a dictionary of arrays, found {type(item).__name__}")
     names = {spec.name for spec in specs}
     if set(item) != names:
         odd = sorted(set(item) ^ names)[0]
         raise sample_error(f"sample {index}: inputs are {', '.join(sorted(names))}; {odd!r} is missing or unknown")
-    return {name: np.asarray(array) for name, array in item.items()}
+    return {name: _to_array(array) for name, array in item.items()}
 
 
 def _random_array(rng: np.random.Generator, spec: InputSpec) -> npt.NDArray[np.generic]:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
-
-class ConfigSection(BaseModel):
-    """Base of all sections: unknown keys are errors, values are checked also when they are assigned."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", validate_assignment=True, frozen=False
-    )
+from qbc.config.preprocessing import PreprocessingConfig
+from qbc.config.save_sample import SaveSampleConfig
+from qbc.config.section import ConfigSection
+from qbc.config.uint8_input import Uint8InputConfig
 
 
 class MaxPercentileConfig(ConfigSection):
@@ -39,3 +35,9 @@ class CompileConfig(ConfigSection):
     """Everything that can be configured in this version."""
 
     calibration: CalibrationConfig = Field(default_factory=CalibrationConfig)
+    preprocessing: PreprocessingConfig = Field(default_factory=PreprocessingConfig)
+    uint8_input: Uint8InputConfig = Field(default_factory=Uint8InputConfig)
+    save_sample: SaveSampleConfig = Field(default_factory=SaveSampleConfig)
+    image_channels: Literal[0, 1, 3] = Field(
+        default=0, description="channels that calibration images are converted to; 0 keeps those of the file"
+    )

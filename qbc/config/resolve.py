@@ -34,10 +34,19 @@ _OPTIONS: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 def resolve_config(
-    preset: Mapping[str, Any], calibration: CalibrationConfig | Mapping[str, Any] | None
+    preset: Mapping[str, Any],
+    calibration: CalibrationConfig | Mapping[str, Any] | None,
+    others: Mapping[str, Any] | None = None,
 ) -> CompileConfig:
-    """Merge a preset's partial configuration with the explicitly set fields of a section object."""
+    """Merge a preset's partial configuration with the explicitly set fields of section objects.
+
+    `others` are further settings by field name: section objects, their dictionaries, or plain values.
+    """
     sections: dict[str, Any] = {}
+    for name, value in (others or {}).items():
+        if isinstance(value, Mapping):
+            value = _checked(CompileConfig, {name: value}).model_dump(exclude_unset=True)[name]
+        sections[name] = value.model_dump(exclude_unset=True) if isinstance(value, BaseModel) else value
     if calibration is not None:
         checked = (
             calibration if isinstance(calibration, CalibrationConfig) else _checked(CalibrationConfig, calibration)

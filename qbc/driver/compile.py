@@ -142,7 +142,7 @@ class _Run:
         quantizes = "quantize" in self.phases and self.source.suffix.lower() == ".onnx"
         if not quantizes or self.options.calibration is None:
             return module
-        found = shapes_from_samples(module, self.options.calibration)
+        found = shapes_from_samples(module, self.options.calibration, self.plan.config)
         if not found:
             return module
         for name, shape in found.items():
@@ -163,7 +163,9 @@ class _Run:
 
     def _bind_samples(self, module: ModuleOp) -> None:
         if self.options.calibration is not None or self.options.random_calibration:
-            self.ctx.samples = BoundSamples(self.options.calibration, module, self.ctx)
+            self.ctx.samples = BoundSamples(
+                self.options.calibration, module, self.ctx, self.plan.config, self.options.on_event
+            )
 
     def _run_phases(self, module: ModuleOp, base: Manifest, phases: tuple[str, ...]) -> Manifest:
         total = sum(len(steps_of(self.plan.pipelines[phase])) for phase in phases)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 
-from qbc.driver.samples import argument_attributes, input_specs, main_function
+from qbc.driver.samples import argument_attributes, input_specs, main_function, preprocessing_of
 from qbc.errors import QBCompilerError
+
+if TYPE_CHECKING:
+    from qbc.config import CompileConfig
 
 Shape = tuple[int, ...]
 
@@ -26,7 +29,7 @@ def symbolic_inputs(module: ModuleOp) -> dict[str, Shape]:
     return found
 
 
-def shapes_from_samples(module: ModuleOp, data: Any) -> dict[str, Shape]:
+def shapes_from_samples(module: ModuleOp, data: Any, config: CompileConfig | None = None) -> dict[str, Shape]:
     """Return the shapes that the first calibration sample gives to the symbolic inputs of a source model.
 
     A sample may be in the layout of the model or channel-last, with or without a leading axis of one; where a sample
@@ -35,12 +38,12 @@ def shapes_from_samples(module: ModuleOp, data: Any) -> dict[str, Shape]:
     open_inputs = symbolic_inputs(module)
     if not open_inputs:
         return {}
-    arrays = _first_sample(module, data)
+    arrays = _first_sample(module, data, config)
     bound = {name: _bind(shape, tuple(arrays[name].shape)) for name, shape in open_inputs.items() if name in arrays}
     return {name: shape for name, shape in bound.items() if shape is not None}
 
 
-def _first_sample(module: ModuleOp, data: Any) -> dict[str, Any]:
+def _first_sample(module: ModuleOp, data: Any, config: CompileConfig | None) -> dict[str, Any]:
     from qbc.calibration import FileSamples, InputSpec, open_samples
 
     func = main_function(module)
@@ -49,7 +52,7 @@ def _first_sample(module: ModuleOp, data: Any) -> dict[str, Any]:
         name = attributes.get("framework.name")
         if isinstance(argument.type, TensorType) and isinstance(name, StringAttr):
             specs.append(InputSpec(name.data, tuple(argument.type.get_shape())))
-    source = open_samples(data, specs)
+    source = open_samples(data, specs, preprocessing=preprocessing_of(config))
     if isinstance(source, FileSamples):
         return dict(source.raw(0))
     return dict(source.samples[0])

@@ -34,6 +34,7 @@ class CompileOptions:
     random_calibration: bool = False
     preset: str | None = None
     calibration_config: Any = None  # CalibrationConfig, a dictionary of its fields, or None
+    sections: Mapping[str, Any] = field(default_factory=dict)  # further settings of the configuration by field name
     bias_correction: bool = True
     pipeline: str | None = None
     dump_ir: Path | None = None
@@ -75,10 +76,10 @@ def make_plan(options: CompileOptions, phases: tuple[str, ...] = PHASES) -> Plan
     preset = load_preset(options.preset or DEFAULT_PRESET)
     config: CompileConfig | None = None
     changes: Mapping[str, Any] = {}
-    if options.calibration_config is not None or not set(phases) <= set(PARSE_PHASES):
+    if options.calibration_config is not None or options.sections or not set(phases) <= set(PARSE_PHASES):
         from qbc.config import pipeline_changes, resolve_config
 
-        config = resolve_config(preset.config, options.calibration_config)
+        config = resolve_config(preset.config, options.calibration_config, options.sections)
         changes = pipeline_changes(config)
     if options.pipeline is not None:
         parts = split_by_phase(parse_pipeline(options.pipeline))

@@ -6,27 +6,46 @@ source is bound to the module and reads the arguments of `@main` on first use.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from qbc.driver.events import Event, EventSink, ignore
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext
 
 if TYPE_CHECKING:
-    from qbc.calibration import InputSpec
+    from qbc.calibration import InputSpec, Preprocessing
+    from qbc.config import CompileConfig
+
+
+DIVISION_FACTOR = "mblt.division_factor"  # of an argument that the program takes as uint8
+NORMALIZED = "mblt.normalized"  # of an argument whose normalisation is part of the program
 
 
 class BoundSamples:
-    """A sample source over data of the user, or seeded random data when `data` is None."""
+    """A sample source over data of the user, or seeded random data when `data` is None.
 
-    def __init__(self, data: Any, module: ModuleOp, ctx: CompileContext) -> None:
+    `config` says what happens to images; each sample that was handed out is an event of kind `sample`.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        module: ModuleOp,
+        ctx: CompileContext,
+        config: CompileConfig | None = None,
+        on_event: EventSink = ignore,
+    ) -> None:
         self._data = data
         self._module = module
         self._ctx = ctx
+        self._config = config
+        self._on_event = on_event
         self._opened: Any = None
 
     def _source(self) -> Any:
@@ -38,14 +57,29 @@ class BoundSamples:
                 self._ctx.notice("calibrated with random data: the accuracy of the result means nothing")
                 self._opened = RandomSamples(tuple(specs))
             else:
-                self._opened = open_samples(self._data, specs, self._ctx.notice)
+                self._opened = open_samples(self._data, specs, self._ctx.notice, preprocessing_of(self._config))
         return self._opened
 
     def __len__(self) -> int:
         return len(self._source())
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._source())
+        source = self._source()
+        total, begin = len(source), time.monotonic()
+        for index, sample in enumerate(source):
+            yield sample
+            seconds = time.monotonic() - begin
+            left = seconds / (index + 1) * (total - index - 1)
+            self._on_event(Event("sample", self._ctx.current_pass, index + 1, total, {"remaining_seconds": left}))
+
+
+def preprocessing_of(config: CompileConfig | None) -> Preprocessing:
+    """Return what a configuration does to calibration images."""
+    from qbc.calibration import make_preprocessing
+
+    if config is None:
+        return make_preprocessing(None)
+    return make_preprocessing(config.preprocessing.model_dump(), config.image_channels)
 
 
 def main_function(module: ModuleOp) -> FuncOp:
@@ -80,7 +114,17 @@ def input_specs(module: ModuleOp) -> list[InputSpec]:
                 hint=f"bind them with --input-shape {name}=...",
             )
         layout = _text(attributes.get("mblt.source_layout"))
-        specs.append(InputSpec(name, tuple(kind.get_shape()), dtype_name(kind.element_type), layout))
+        factor = attributes.get(DIVISION_FACTOR)
+        specs.append(
+            InputSpec(
+                name,
+                tuple(kind.get_shape()),
+                dtype_name(kind.element_type),
+                layout,
+                factor.value.data if isinstance(factor, FloatAttr) else None,
+                NORMALIZED in attributes,
+            )
+        )
     return specs
 
 

@@ -146,7 +146,7 @@ def test_missing_empty_and_unsupported(tmp_path: Path) -> None:
     refused(tmp_path, code="NO_CALIBRATION_DATA")
     refused([], code="NO_CALIBRATION_DATA")
     (tmp_path / "a.png").write_bytes(b"")
-    refused(tmp_path, code="UNSUPPORTED_FEATURE")
+    assert "preprocessing" in refused(tmp_path)
     (tmp_path / "list.txt").write_text("nowhere.npy\n")
     assert "nowhere.npy" in refused(tmp_path / "list.txt")
     refused({"y": arrays(1)[0]})

@@ -1,0 +1,109 @@
+"""From image files to arrays that fit graph inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qbc.calibration.images import read_image
+from qbc.calibration.inputs import InputSpec, Notice, sample_error
+from qbc.calibration.steps import Step, make_step
+from qbc.errors import QBCompilerError
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class InputPipeline:
+    """What happens to the images of one input.
+
+    With `convert_format` an image gets the number of channels of the input (grey to RGB, RGB to grey); without, other
+    numbers of channels are refused. A normalisation that the program does itself is not among the steps.
+    """
+
+    steps: tuple[Step, ...] = ()
+    convert_format: bool = False
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """Pipelines of image inputs: `default`, and others by input name; `channels` 0 (as the file), 1 or 3."""
+
+    default: InputPipeline | None = None
+    by_input: Mapping[str, InputPipeline] = field(default_factory=dict)
+    channels: int = 0
+
+    def read(self, path: Path, spec: InputSpec, notice: Notice | None = None) -> Array:
+        """Return the image at `path` as `[height, width, channels]`, after the pipeline of the input.
+
+        Raises UNSUPPORTED_FEATURE where images are not expected: no pipeline is set and the input is not uint8.
+        """
+        pipeline = self.by_input.get(spec.name, self.default)
+        if pipeline is None and not spec.is_uint8:
+            raise QBCompilerError(
+                f"{path}: images need a preprocessing configuration for the float input {spec.name!r}",
+                code="INVALID_CALIBRATION_DATA",
+                hint="set preprocessing (resize, centerCrop, normalize, ...), or save preprocessed arrays as .npy",
+            )
+        pipeline = pipeline or InputPipeline()
+        array: Array = read_image(path, self._channels(pipeline, spec), notice)
+        self._check_channels(array, spec, path)
+        for step in pipeline.steps:
+            try:
+                array = step.apply(array)
+            except ValueError as error:
+                raise sample_error(f"{path}: {error}") from None
+        return np.ascontiguousarray(array)
+
+    def _channels(self, pipeline: InputPipeline, spec: InputSpec) -> int:
+        wanted = _channels_of(spec)
+        if self.channels == 0 and pipeline.convert_format and wanted in (1, 3):
+            return wanted
+        return self.channels
+
+    def _check_channels(self, array: Array, spec: InputSpec, path: Path) -> None:
+        wanted, found = _channels_of(spec), array.shape[2]
+        if wanted is None or wanted == found:
+            return
+        kind = "grey" if found == 1 else "an RGB image"
+        raise sample_error(
+            f"{path}: the image is {kind} ({found} channel{'s' if found > 1 else ''}), "
+            f"input {spec.name!r} has {wanted} channels",
+            f"set image_channels to {wanted}" if wanted in (1, 3) and not self.channels else "check image_channels",
+        )
+
+
+def make_preprocessing(settings: Mapping[str, Any] | None, image_channels: int = 0) -> Preprocessing:
+    """Build the pipelines from checked settings (the `preprocessing` section as a dictionary with snake_case keys).
+
+    None, or a section whose `apply` is false, leaves images without a pipeline.
+    """
+    if settings is None or not settings["apply"]:
+        return Preprocessing(channels=image_channels)
+    default = make_pipeline(settings["pipeline"], settings["auto_convert_format"])
+    by_input = {
+        name: make_pipeline(
+            inner["pipeline"],
+            settings["auto_convert_format"] if inner["auto_convert_format"] is None else inner["auto_convert_format"],
+        )
+        for name, inner in settings["input_configs"].items()
+    }
+    return Preprocessing(default, by_input, image_channels)
+
+
+def make_pipeline(operations: Sequence[Mapping[str, Any]], convert_format: bool = False) -> InputPipeline:
+    """Build one pipeline; what is fused into the first layer of the program is left to the program."""
+    steps = tuple(make_step(operation) for operation in operations if not operation.get("fuse_into_first_layer"))
+    return InputPipeline(steps, convert_format)
+
+
+def _channels_of(spec: InputSpec) -> int | None:
+    """Return the channels of an image input, or None where the input is no image or the size is open."""
+    if len(spec.shape) not in (3, 4):
+        return None
+    return spec.shape[-1] if spec.shape[-1] > 0 else None
