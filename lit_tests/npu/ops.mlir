@@ -34,8 +34,8 @@ npu.program @buffers target("aries-rb") mode("single") variant(1) inputs(#npu.ho
   %a = npu.buffer {type = !npu.t<2x4xi8>, size = 8, space = "dram", address = 0, input = 0} : !npu.buffer
   // CHECK: %b = npu.buffer {size = 8, type = !npu.t<4x2xi8>} : !npu.buffer
   %b = npu.buffer {type = !npu.t<4x2xi8>, size = 8} : !npu.buffer
-  // CHECK: npu.transpose ins(%a) outs(%b) {permutation = [1, 0], core = [0], order = 3}
-  npu.transpose ins(%a) outs(%b) {permutation = [1, 0], core = [0], order = 3}
+  // CHECK: npu.transpose ins(%a) outs(%b) {permutation = [1, 0], core = 2, order = 3}
+  npu.transpose ins(%a) outs(%b) {permutation = [1, 0], core = 2, order = 3}
   // CHECK: %v = npu.view %b {offset = 0, type = !npu.t<8xi8>} : !npu.buffer
   %v = npu.view %b {type = !npu.t<8xi8>, offset = 0} : !npu.buffer
   // CHECK: npu.return %v : !npu.buffer

@@ -8,7 +8,8 @@ input "image" f32 0x1.0000000000000p-7 : -1 "nchw" = dram[0x0:1x4x4x2xi8]
 output "logits" f32 0x1.0000000000000p-3 : 0 "" = dram[0x40:1x4x4x2xi8]
 0000 conv2d dram[0x40:1x4x4x2xi8] = dram[0x0:1x4x4x2xi8] {strides=[1,1], zx=-1, plane=full, weight=#0} ; 0
 ```
-Blobs print as `#index`, addresses in hexadecimal; the number after `;` is the debug row.
+Blobs print as `#index`, addresses in hexadecimal; the number after `;` is the debug row. Programs for several cores
+name the core (`c2.conv2d`), those for several images the addresses of the further ones (`copies 0x80,0x100,0x180`).
 """
 
 from __future__ import annotations
@@ -18,17 +19,18 @@ import re
 from collections.abc import Callable
 
 from qbc.errors import QBCompilerError
+from qbc.modes import MODE_NAMES
 from qbc.program.image import encode_program
 from qbc.program.model import AttributeValue, Blob, Command, HostTensor, Operand, Program
 from qbc.program.writer import DebugRow
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _OPERAND = re.compile(r"(const|dram|l2)\[0x([0-9a-f]+):((?:\d+x)*)(i8|i16|i32)\]")
-_PROGRAM = re.compile(rf"program ({_STRING}) (\w+) variant (\d+)")
+_PROGRAM = re.compile(rf"program ({_STRING}) ({'|'.join(MODE_NAMES)}) variant (\d+)")
 _ARENA = re.compile(r"arena (\w+) (\d+)")
 _BLOB = re.compile(r"blob \d+ ([0-9a-f]{32}) (int\d+) ((?:\d+x)*\d+|scalar)")
-_HOST = re.compile(rf"(input|output) ({_STRING}) (f32|i32) (\S+) : (-?\d+) ({_STRING}) = (\S+)")
-_RECORD = re.compile(r"[0-9a-f]{4,} (\w+) (\S+) = ([^{]*) \{(.*)\} ; (\d+)")
+_HOST = re.compile(rf"(input|output) ({_STRING}) (f32|i32) (\S+) : (-?\d+) ({_STRING}) = (\S+)(?: copies (\S+))?")
+_RECORD = re.compile(r"[0-9a-f]{4,} (?:c(\d+)\.)?(\w+) (\S+) = ([^{]*) \{(.*)\} ; (\d+)")
 _ENTRY = re.compile(r"(\w+)=(\[[^\]]*\]|[^,\[]+)(?:, |$)")
 
 
@@ -41,7 +43,8 @@ def disassemble(program: Program, debug: tuple[DebugRow, ...] = ()) -> str:
     lines += [_host_text("output", tensor) for tensor in program.outputs]
     for number, command in enumerate(program.commands):
         names = ", ".join(debug[command.debug].nodes) if command.debug < len(debug) else ""
-        lines.append(f"{number:04x} {_command_text(command)}" + (f" // {names}" if names else ""))
+        core = f"c{command.core}." if program.cores > 1 else ""
+        lines.append(f"{number:04x} {core}{_command_text(command)}" + (f" // {names}" if names else ""))
     return "\n".join(lines) + "\n"
 
 
@@ -53,7 +56,9 @@ def assemble(text: str) -> bytes:
 def _host_text(what: str, tensor: HostTensor) -> str:
     layout = json.dumps(tensor.source_layout)
     encoding = f"{float(tensor.scale).hex()} : {tensor.zero_point}"
-    return f"{what} {json.dumps(tensor.name)} {tensor.dtype} {encoding} {layout} = {operand_text(tensor.operand)}"
+    copies = f" copies {','.join(map(hex, tensor.copies))}" if tensor.copies else ""
+    place = operand_text(tensor.operand) + copies
+    return f"{what} {json.dumps(tensor.name)} {tensor.dtype} {encoding} {layout} = {place}"
 
 
 def operand_text(operand: Operand) -> str:
@@ -99,18 +104,21 @@ class _Lines:
 
     def host(self, match: re.Match[str]) -> None:
         encoding = (float.fromhex(match[4]), int(match[5]), json.loads(match[6]))
-        self.hosts[match[1]].append(HostTensor(json.loads(match[2]), match[3], *encoding, _operand(match[7])))
+        copies = tuple(int(text, 16) for text in (match[8] or "").split(",") if text)
+        self.hosts[match[1]].append(HostTensor(json.loads(match[2]), match[3], *encoding, _operand(match[7]), copies))
 
     def record(self, match: re.Match[str]) -> None:
-        inputs = tuple(_operand(text) for text in match[3].split(", "))
+        core, kind, output, operands, entries, debug = match.groups()
+        inputs = tuple(_operand(text) for text in operands.split(", "))
         attributes: dict[str, AttributeValue] = {}
         constants: dict[str, int] = {}
-        for name, value in _ENTRY.findall(match[4]):
+        for name, value in _ENTRY.findall(entries):
             if value.startswith("#"):
                 constants[name] = int(value[1:])
             else:
                 attributes[name] = _value(value)
-        self.commands.append(Command(match[1], inputs, _operand(match[2]), attributes, constants, int(match[5])))
+        places = (inputs, _operand(output))
+        self.commands.append(Command(kind, *places, attributes, constants, int(debug), int(core or 0)))
 
 
 def parse_program(text: str) -> Program:
@@ -132,7 +140,10 @@ def parse_program(text: str) -> Program:
     target, mode, variant = lines.head
     inputs, outputs = tuple(lines.hosts["input"]), tuple(lines.hosts["output"])
     blobs, commands = tuple(lines.blobs), tuple(lines.commands)
-    return Program(target, mode, variant, lines.arenas, inputs, outputs, blobs, commands)
+    program = Program(target, mode, variant, lines.arenas, inputs, outputs, blobs, commands)
+    if any(len(tensor.operands) != program.images for tensor in (*inputs, *outputs)):
+        raise QBCompilerError(f"core mode {mode} needs {program.images} addresses an input", code="PARSE_ERROR")
+    return program
 
 
 def _read_line(content: str, readers: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], None]], ...]) -> bool:

@@ -6,8 +6,8 @@ from qbc.program.opcodes import OPCODES, Field, Opcode
 
 
 def opcode_table() -> str:
-    """Return a Markdown table of all opcodes: number, kind, inputs, attributes in packed order, constants."""
-    lines = ["| number | kind | inputs | attributes | constants |", "| ---: | --- | --- | --- | --- |"]
+    """Return a Markdown table of all opcodes: number, kind, inputs, attributes in packed order, constants, later."""
+    lines = ["| number | kind | inputs | attributes | constants | later |", "| ---: | --- | --- | --- | --- | --- |"]
     return "\n".join([*lines, *(_row(opcode) for opcode in OPCODES)]) + "\n"
 
 
@@ -17,7 +17,8 @@ def _row(opcode: Opcode) -> str:
         inputs += f"-{opcode.most_inputs}"
     attributes = ", ".join(_field(field) for field in opcode.attributes)
     constants = ", ".join(f"{field.name}{'?' if field.optional else ''}" for field in opcode.constants)
-    return f"| {opcode.number} | `{opcode.kind}` | {inputs} | {attributes} | {constants} |"
+    later = ", ".join(_field(field) for field in opcode.later)
+    return f"| {opcode.number} | `{opcode.kind}` | {inputs} | {attributes} | {constants} | {later} |"
 
 
 def _field(field: Field) -> str:

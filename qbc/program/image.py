@@ -1,8 +1,8 @@
 """The program section: header, blob table, host tensors and records as one stream of words.
 
-Magic "QBCP", version, mode, variant, target; then, each after its count: arenas as (space, bytes), blobs as
-(key, dtype, shape), host tensors of the inputs, of the outputs, and records. All little-endian; nothing depends on
-time, path or machine.
+Magic "QBCP", version (1 for core mode single, 2 for the others), mode, variant, target; then, each after its count:
+arenas as (space, bytes), blobs as (key, dtype, shape), host tensors of the inputs, of the outputs, and records. All
+little-endian; nothing depends on time, path or machine.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 
 from qbc.errors import QBCompilerError
+from qbc.modes import CORE_MODES, MODE_NAMES, SINGLE
 from qbc.program.model import MAX_ELEMENTS, MAX_RANK, Blob, HostTensor, Operand, Program, invalid_program
 from qbc.program.opcodes import ARENAS, BLOB_DTYPES
 from qbc.program.records import RecordScope, decode_record, encode_record, read_operand, write_operand
 from qbc.program.words import WordReader, WordWriter
 
 MAGIC = int.from_bytes(b"QBCP", "little")
-PROGRAM_VERSION = 1
-MODES: tuple[str, ...] = ("single", "multi", "global4", "global8")
+PROGRAM_VERSION = 2
+_SINGLE_VERSION = 1
 HOST_DTYPES: tuple[str, ...] = ("f32", "i32")
 SOURCE_LAYOUTS: tuple[str, ...] = ("", "ncw", "nchw", "ncdhw")
 MAX_ARENA_BYTES = 1 << 34
@@ -28,7 +29,8 @@ _ZERO_POINTS = (-(1 << 15), (1 << 15) - 1)
 def encode_program(program: Program) -> bytes:
     """Pack a program; equal programs give equal bytes."""
     writer = WordWriter()
-    for word in (MAGIC, PROGRAM_VERSION, MODES.index(program.mode), program.variant):
+    version = _SINGLE_VERSION if program.mode == SINGLE else PROGRAM_VERSION
+    for word in (MAGIC, version, MODE_NAMES.index(program.mode), program.variant):
         writer.word(word)
     writer.text(program.target)
     writer.word(len(program.arenas))
@@ -60,14 +62,17 @@ def decode_program(data: bytes | memoryview) -> Program:
             code="UNSUPPORTED_VERSION",
             hint="install a newer qbcompiler",
         )
-    mode = MODES[reader.index(len(MODES), "mode")]
+    mode = MODE_NAMES[reader.index(len(MODE_NAMES), "mode")]
+    if (version == _SINGLE_VERSION) != (mode == SINGLE):
+        raise invalid_program(f"a program of version {version} has core mode {mode!r}")
     variant = reader.word()
     target = reader.text()
     arenas = dict(_read_arena(reader) for _ in range(reader.count(3)))
     blobs = tuple(_read_blob(reader) for _ in range(reader.count(3)))
-    scope = RecordScope({space: arenas.get(space, 0) for space in ARENAS}, blobs)
-    inputs = tuple(_read_host(reader, scope) for _ in range(reader.count(6)))
-    outputs = tuple(_read_host(reader, scope) for _ in range(reader.count(6)))
+    shared = CORE_MODES[mode]
+    scope = RecordScope({space: arenas.get(space, 0) for space in ARENAS}, blobs, shared.cores)
+    inputs = tuple(_read_host(reader, scope, shared.images) for _ in range(reader.count(6)))
+    outputs = tuple(_read_host(reader, scope, shared.images) for _ in range(reader.count(6)))
     commands = tuple(decode_record(reader, scope) for _ in range(reader.count(3)))
     if reader.remaining:
         raise invalid_program(f"{reader.remaining} words follow the last record")
@@ -118,9 +123,11 @@ def _write_host(writer: WordWriter, tensor: HostTensor) -> None:
     writer.single(tensor.scale)
     writer.signed(tensor.zero_point)
     write_operand(writer, tensor.operand)
+    for address in tensor.copies:
+        writer.long(address)
 
 
-def _read_host(reader: WordReader, scope: RecordScope) -> HostTensor:
+def _read_host(reader: WordReader, scope: RecordScope, images: int) -> HostTensor:
     name = reader.text()
     head = reader.word()
     dtype, layout = head & 0xFF, head >> 8
@@ -130,7 +137,10 @@ def _read_host(reader: WordReader, scope: RecordScope) -> HostTensor:
     operand = read_operand(reader, scope)
     if not (0.0 < scale < math.inf) or not _ZERO_POINTS[0] <= zero_point <= _ZERO_POINTS[1]:
         raise invalid_program(f"encoding {scale} : {zero_point} of {name!r} is not valid")
-    tensor = HostTensor(name, HOST_DTYPES[dtype], scale, zero_point, SOURCE_LAYOUTS[layout], operand)
+    copies = tuple(reader.long() for _ in range(images - 1))
+    tensor = HostTensor(name, HOST_DTYPES[dtype], scale, zero_point, SOURCE_LAYOUTS[layout], operand, copies)
+    for place in tensor.operands:
+        scope.check(place)
     _check_host(tensor, operand)
     return tensor
 

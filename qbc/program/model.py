@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from qbc.errors import QBCompilerError
+from qbc.modes import CORE_MODES
 from qbc.program.opcodes import ELEMENT_BYTES
 
 AttributeValue = int | str | tuple[int, ...]
@@ -39,7 +40,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Command:
-    """One operation: inputs, output, integer attributes, constants as indices of the blob table, debug row."""
+    """One operation: inputs, output, integer attributes, constants as indices of the blob table, debug row, core."""
 
     kind: str
     inputs: tuple[Operand, ...]
@@ -47,6 +48,7 @@ class Command:
     attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
     constants: Mapping[str, int] = field(default_factory=dict)
     debug: int = 0
+    core: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ class Blob:
 class HostTensor:
     """A graph input or output as the host sees it, and where its codes lie.
 
-    `dtype` is `f32` (converted with scale and zero point at the boundary) or `i32` (passed unchanged).
+    `dtype` is `f32` (converted with scale and zero point at the boundary) or `i32` (passed unchanged). A program that
+    takes several images has the codes of the first at `operand`, those of the others at the addresses `copies`.
     """
 
     name: str
@@ -71,11 +74,21 @@ class HostTensor:
     zero_point: int
     source_layout: str
     operand: Operand
+    copies: tuple[int, ...] = ()
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """Where the codes of each image lie."""
+        return (self.operand, *(replace(self.operand, address=address) for address in self.copies))
 
 
 @dataclass(frozen=True)
 class Program:
-    """One program: a target, mode and variant, arena sizes, host tensors, constants and commands."""
+    """One program: a target, mode and variant, arena sizes, host tensors, constants and commands.
+
+    Commands are in program order. One that reads or overwrites what another core wrote or read waits for it; apart
+    from that the cores run on their own.
+    """
 
     target: str
     mode: str
@@ -85,6 +98,16 @@ class Program:
     outputs: tuple[HostTensor, ...]
     blobs: tuple[Blob, ...]
     commands: tuple[Command, ...]
+
+    @property
+    def images(self) -> int:
+        """Number of images of one run."""
+        return CORE_MODES[self.mode].images
+
+    @property
+    def cores(self) -> int:
+        """Number of cores that the program is for."""
+        return CORE_MODES[self.mode].cores
 
 
 def invalid_program(message: str) -> QBCompilerError:

@@ -3,6 +3,7 @@
 An attribute kind is `int` (64 bits, signed), `list` (a count, then 32-bit signed words) or a tuple of words that an
 enumeration may hold. A name that ends in `?` here is optional; a presence mask in the record says which are there.
 Constants are indices into the program's blob table. Numbers are part of the format: never reuse or renumber one.
+An attribute that a later version added is in `later`: its mask bit and its words follow those of the constants.
 """
 
 from __future__ import annotations
@@ -39,6 +40,12 @@ class Opcode:
     most_inputs: int
     attributes: tuple[Field, ...]
     constants: tuple[Field, ...]
+    later: tuple[Field, ...] = ()
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """All fields in the order of their bits in the presence mask."""
+        return (*self.attributes, *self.constants, *self.later)
 
 
 def _fields(text: str, kind: AttributeKind) -> tuple[Field, ...]:
@@ -54,16 +61,18 @@ def _opcode(
     ints: str = "",
     choices: Mapping[str, tuple[str, ...]] | None = None,
     constants: str = "",
+    later_lists: str = "",
 ) -> Opcode:
     words = tuple(_fields(name, words)[0] for name, words in (choices or {}).items())
     attributes = (*_fields(lists, "list"), *_fields(ints, "int"), *words)
-    return Opcode(number, kind, *inputs, attributes, _fields(constants, "int"))
+    return Opcode(number, kind, *inputs, attributes, _fields(constants, "int"), _fields(later_lists, "list"))
 
 
 _ACCUMULATE = "zx z lo hi"
 _FUSED_ADD = "add_ma? add_mb? add_s? add_za? add_zb? add_z? add_lo? add_hi?"
 _PLANE = {"plane?": ("full", "hi", "lo"), "add_dtype?": ("i8", "i16")}
 _WEIGHTS = "weight bias? multiplier? shift? table?"
+_BLOCK = "channels?"  # the output channels that the record computes
 _CLAMP = "lo hi"
 _RESCALE = "zx m s z lo hi"
 
@@ -77,10 +86,19 @@ OPCODES: tuple[Opcode, ...] = (
             ints=f"groups {_ACCUMULATE} {_FUSED_ADD}",
             choices=_PLANE,
             constants=_WEIGHTS,
+            later_lists=_BLOCK,
         )
         for number, kind in ((1, "conv2d"), (2, "transpose_conv2d"))
     ),
-    _opcode(3, "linear", (1, 3), ints=f"{_ACCUMULATE} {_FUSED_ADD}", choices=_PLANE, constants=_WEIGHTS),
+    _opcode(
+        3,
+        "linear",
+        (1, 3),
+        ints=f"{_ACCUMULATE} {_FUSED_ADD}",
+        choices=_PLANE,
+        constants=_WEIGHTS,
+        later_lists=_BLOCK,
+    ),
     _opcode(4, "matmul", (2, 2), ints="za zb transpose_b m s z lo hi"),
     _opcode(5, "add", (2, 2), ints="za zb ma mb s z lo hi"),
     _opcode(6, "mul", (2, 2), ints="za zb m s z lo hi"),

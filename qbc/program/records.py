@@ -3,11 +3,12 @@
 | word | content |
 | --- | --- |
 | 0 | opcode (bits 0-7), words of the record (8-23), number of inputs (24-31) |
-| 1 | debug id: row of the map from records to source nodes |
-| 2 | presence mask: bit i is set when attribute or constant i of the opcode's table row is there |
+| 1 | debug id: row of the map from records to source nodes (bits 0-23), core (24-31) |
+| 2 | presence mask: bit i is set when field i of the opcode's table row (attributes, constants, later) is there |
 | then | operands, output first: space (bits 0-3), element type (4-7), rank (8-11), zero; address (2 words); extents |
 | then | present attributes in table order: int = 2 words, list = count and signed words, enumeration = its number |
 | then | present constants in table order: index into the blob table |
+| then | present later attributes in table order |
 """
 
 from __future__ import annotations
@@ -28,16 +29,18 @@ from qbc.program.opcodes import ELEMENT_BYTES, ELEMENTS, OPCODE_OF_KIND, OPCODE_
 from qbc.program.words import WordReader, WordWriter
 
 MAX_RECORD_WORDS = (1 << 16) - 1
+MAX_DEBUG = (1 << 24) - 1
 _LONG = 1 << 63
 _SIGNED = 1 << 31
 
 
 class RecordScope:
-    """What operands and constants are checked against: arena sizes and the blob table."""
+    """What operands, constants and cores are checked against: arena sizes, the blob table, the number of cores."""
 
-    def __init__(self, arenas: dict[str, int], blobs: Sequence[Blob]) -> None:
+    def __init__(self, arenas: dict[str, int], blobs: Sequence[Blob], cores: int = 1) -> None:
         self.arenas = arenas
         self.blobs = blobs
+        self.cores = cores
 
     def check(self, operand: Operand) -> None:
         """Raise INVALID_SNAPSHOT unless the operand lies inside its arena, aligned, or is the named blob."""
@@ -79,7 +82,9 @@ def encode_record(command: Command) -> bytes:
         raise _unencodable(command, f"{len(command.inputs)} inputs")
     mask = _presence(command, opcode)
     body = WordWriter()
-    body.word(command.debug)
+    if command.debug > MAX_DEBUG:
+        raise _unencodable(command, f"debug id {command.debug}")
+    body.word(command.debug | command.core << 24)
     body.word(mask)
     for operand in (command.output, *command.inputs):
         write_operand(body, operand)
@@ -89,6 +94,9 @@ def encode_record(command: Command) -> bytes:
     for field in opcode.constants:
         if field.name in command.constants:
             body.word(command.constants[field.name])
+    for field in opcode.later:
+        if field.name in command.attributes:
+            _write_attribute(body, command, field)
     words = len(body) + 1
     if words > MAX_RECORD_WORDS:
         raise _unencodable(command, f"{words} words")
@@ -110,13 +118,13 @@ def write_operand(writer: WordWriter, operand: Operand) -> None:
 
 def _presence(command: Command, opcode: Opcode) -> int:
     mask = 0
-    for bit, field in enumerate((*opcode.attributes, *opcode.constants)):
-        given = command.attributes if bit < len(opcode.attributes) else command.constants
+    for bit, field in enumerate(opcode.fields):
+        given = command.constants if field in opcode.constants else command.attributes
         if field.name in given:
             mask |= 1 << bit
         elif not field.optional:
             raise _unencodable(command, f"{field.name!r} is missing")
-    known = {field.name for field in (*opcode.attributes, *opcode.constants)}
+    known = {field.name for field in opcode.fields}
     unknown = sorted({*command.attributes, *command.constants} - known)
     if unknown:
         raise _unencodable(command, f"unknown fields {', '.join(unknown)}")
@@ -154,8 +162,11 @@ def decode_record(reader: WordReader, scope: RecordScope) -> Command:
     words, inputs = head >> 8 & 0xFFFF, head >> 24
     if not opcode.least_inputs <= inputs <= opcode.most_inputs:
         raise invalid_program(f"{opcode.kind} has {inputs} inputs")
-    debug, mask = reader.word(), reader.word()
-    fields = (*opcode.attributes, *opcode.constants)
+    source, mask = reader.word(), reader.word()
+    core, debug = source >> 24, source & MAX_DEBUG
+    if core >= scope.cores:
+        raise invalid_program(f"core {core} is not one of {scope.cores}")
+    fields = opcode.fields
     if mask >> len(fields):
         raise invalid_program(f"{opcode.kind} has a wrong presence mask")
     for bit, field in enumerate(fields):
@@ -167,9 +178,12 @@ def decode_record(reader: WordReader, scope: RecordScope) -> Command:
     offset = len(opcode.attributes)
     named = [field for bit, field in enumerate(opcode.constants) if mask >> (bit + offset) & 1]
     constants = {field.name: reader.index(len(scope.blobs), "blob") for field in named}
+    offset += len(opcode.constants)
+    added = [field for bit, field in enumerate(opcode.later) if mask >> (bit + offset) & 1]
+    attributes |= {field.name: _read_attribute(reader, field) for field in added}
     if reader.position - start != words:
         raise invalid_program(f"a record of {words} words holds {reader.position - start}")
-    return Command(opcode.kind, tuple(operands[1:]), operands[0], attributes, constants, debug)
+    return Command(opcode.kind, tuple(operands[1:]), operands[0], attributes, constants, debug, core)
 
 
 def read_operand(reader: WordReader, scope: RecordScope) -> Operand:

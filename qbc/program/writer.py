@@ -55,11 +55,12 @@ class ProgramWriter:
         attributes: Mapping[str, AttributeValue],
         constants: Mapping[str, int],
         source: DebugRow,
+        core: int = 0,
     ) -> None:
         """Append a command."""
         debug = len(self._debug)
         self._debug.append(source)
-        self._commands.append(Command(kind, tuple(inputs), output, dict(attributes), dict(constants), debug))
+        self._commands.append(Command(kind, tuple(inputs), output, dict(attributes), dict(constants), debug, core))
 
     def program(self) -> Program:
         """Return the program as data."""

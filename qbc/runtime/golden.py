@@ -69,16 +69,18 @@ def _run(simulator: Simulator, seed: int) -> tuple[list[str], list[str]]:
     def observe(number: int, command: Command, stored: npt.NDArray[Any]) -> None:
         records.append(_digest(stored))
 
-    outputs = simulator.run_stored(synthetic_inputs(simulator, seed), observe=observe)
-    return records, [_digest(output) for output in outputs]
+    images = [synthetic_inputs(simulator, seed, image) for image in range(simulator.program.images)]
+    outputs = simulator.run_images(images, observe=observe)
+    return records, [_digest(output) for image in outputs for output in image]
 
 
-def synthetic_inputs(simulator: Simulator, seed: int) -> Sequence[npt.NDArray[Any]]:
+def synthetic_inputs(simulator: Simulator, seed: int, image: int = 0) -> Sequence[npt.NDArray[Any]]:
     """Return stored codes for every graph input; index inputs stay inside the range that the program gathers from."""
+    label = f"{seed}/{image}" if image else f"{seed}"
     inputs = []
     for number, tensor in enumerate(simulator.program.inputs):
         operand = tensor.operand
-        raw = np.frombuffer(_stream(f"{seed}/{number}", operand.nbytes), dtype=np.uint8)
+        raw = np.frombuffer(_stream(f"{label}/{number}", operand.nbytes), dtype=np.uint8)
         if operand.dtype == "i8":
             codes: npt.NDArray[Any] = raw
         elif operand.dtype == "i16":

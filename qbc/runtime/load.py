@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 from qbc.errors import QBCompilerError
+from qbc.modes import SINGLE
 from qbc.program import DebugRow, Package, Program, read_package
 from qbc.runtime.simulator import Simulator
 
@@ -22,8 +23,14 @@ class LoadedModel:
         """Number of variants (input sizes)."""
         return len({variant for _, variant in self.package.programs})
 
-    def program(self, mode: str = "single", variant: int = 0) -> Program:
+    @property
+    def default_mode(self) -> str:
+        """Core mode taken where none is named: single where the file has it, else its first one."""
+        return SINGLE if SINGLE in self.package.modes else self.package.modes[0]
+
+    def program(self, mode: str | None = None, variant: int = 0) -> Program:
         """Return one program; raises RUNTIME_ERROR when the file has none for that mode and variant."""
+        mode = mode or self.default_mode
         found = self.package.programs.get((mode, variant))
         if found is None:
             held = ", ".join(f"{name} {number}" for name, number in sorted(self.package.programs))
@@ -33,11 +40,11 @@ class LoadedModel:
             )
         return found
 
-    def debug(self, mode: str = "single", variant: int = 0) -> tuple[DebugRow, ...]:
+    def debug(self, mode: str | None = None, variant: int = 0) -> tuple[DebugRow, ...]:
         """Return operation and source nodes of each debug id of a program; empty when the file has no map."""
-        return self.package.debug.get((mode, variant), ())
+        return self.package.debug.get((mode or self.default_mode, variant), ())
 
-    def simulator(self, mode: str = "single", variant: int = 0, *, threads: int = 1) -> Simulator:
+    def simulator(self, mode: str | None = None, variant: int = 0, *, threads: int = 1) -> Simulator:
         """Return a simulator of one program."""
         return Simulator(self.program(mode, variant), self.package.store, threads=threads)
 
@@ -47,6 +54,6 @@ def open_model(path: str | os.PathLike[str]) -> LoadedModel:
     return LoadedModel(os.fspath(path), read_package(path))
 
 
-def load(path: str | os.PathLike[str], *, mode: str = "single", variant: int = 0, threads: int = 1) -> Simulator:
-    """Open an `.mxq` and return the simulator of one of its programs."""
+def load(path: str | os.PathLike[str], *, mode: str | None = None, variant: int = 0, threads: int = 1) -> Simulator:
+    """Open an `.mxq` and return the simulator of one of its programs (of core mode single, where none is named)."""
     return open_model(path).simulator(mode, variant, threads=threads)

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qbc.errors import QBCompilerError
-from qbc.kernels import KernelCall, TensorSpec, prepare
+from qbc.kernels import KernelCall, TensorSpec, bind
 from qbc.kernels.storage import store_codes
-from qbc.program import Command, Operand, Program
+from qbc.program import Command, HostTensor, Operand, Program
 from qbc.runtime.boundary import InputForm, to_device, to_host
 from qbc.store import BlobStore
 
@@ -28,8 +28,18 @@ ALIGNMENT_BYTES = 64
 
 @dataclass(frozen=True)
 class _Step:
-    kernel: Callable[..., None]
+    run: Callable[[], None]
     arrays: tuple[Array, ...]
+    core: int
+    channels: slice  # output channels that the record computes
+
+    @property
+    def output(self) -> Array:
+        """Read-only view of what the record computes."""
+        whole = self.arrays[-1]
+        view = whole[..., self.channels] if whole.ndim else whole[...]
+        view.flags.writeable = False
+        return view
 
 
 class Simulator:
@@ -45,8 +55,8 @@ class Simulator:
         self._constants: dict[tuple[int, str], Array] = {}
         try:
             self._arenas = _allocate(program)
-            self._inputs = [self._view(tensor.operand) for tensor in program.inputs]
-            self._outputs = [self._view(tensor.operand) for tensor in program.outputs]
+            self._inputs = self._images(program.inputs)
+            self._outputs = self._images(program.outputs)
             self._steps = [self._step(command) for command in program.commands]
         except MemoryError:
             raise QBCompilerError("the program needs more memory than there is", code="INVALID_SNAPSHOT") from None
@@ -66,14 +76,29 @@ class Simulator:
 
         Layout, batch form and dtype of the outputs follow the inputs (`as_float`: floats also for codes). `layout`
         allows only one layout, "channel-last" or "source". `observe` is called after each record with its
-        number, the command and the stored output (read-only, valid during the call).
+        number, the command and the stored output (read-only, valid during the call; of a record that computes a block
+        of channels, that block). In core mode multi only the first core runs.
         """
-        stored, forms = self.quantize_inputs(inputs, layout)
-        self.run_stored(stored, observe=observe)
-        return {
-            tensor.name: to_host(tensor, view, forms, as_float=as_float)
-            for tensor, view in zip(self.program.outputs, self._outputs, strict=True)
-        }
+        return self.run_batch([inputs], layout=layout, as_float=as_float, observe=observe)[0]
+
+    def run_batch(
+        self,
+        batch: Sequence[Mapping[str, Array]],
+        *,
+        layout: str | None = None,
+        as_float: bool = False,
+        observe: Observer | None = None,
+    ) -> list[dict[str, Array]]:
+        """`run` for up to `program.images` images at once; cores without an image stay idle."""
+        prepared = [self.quantize_inputs(inputs, layout) for inputs in batch]
+        stored = self.run_images([codes for codes, _ in prepared], observe=observe)
+        return [
+            {
+                tensor.name: to_host(tensor, view, forms, as_float=as_float)
+                for tensor, view in zip(self.program.outputs, views, strict=True)
+            }
+            for views, (_, forms) in zip(stored, prepared, strict=True)
+        ]
 
     def quantize_inputs(
         self, inputs: Mapping[str, Array], layout: str | None = None
@@ -91,17 +116,33 @@ class Simulator:
         return [stored for stored, _ in pairs], [form for _, form in pairs]
 
     def run_stored(self, inputs: Sequence[Array], *, observe: Observer | None = None) -> list[Array]:
-        """Run on stored codes (i8 as bytes of code + 128) and return views of the stored outputs."""
-        for position, (view, array) in enumerate(zip(self._inputs, inputs, strict=True)):
-            self._check_indices(position, array)
-            view[...] = array
+        """Run one image on stored codes (i8 as bytes of code + 128) and return views of the stored outputs."""
+        return self.run_images([inputs], observe=observe)[0]
+
+    def run_images(self, images: Sequence[Sequence[Array]], *, observe: Observer | None = None) -> list[list[Array]]:
+        """`run_stored` for up to `program.images` images; returns the views of each image."""
+        if not 1 <= len(images) <= self.program.images:
+            raise QBCompilerError(
+                f"{len(images)} images were given, a run in core mode {self.program.mode} takes 1 to "
+                f"{self.program.images}",
+                code="INVALID_INPUT",
+            )
+        for views, inputs in zip(self._inputs, images, strict=False):
+            self._store_inputs(views, inputs)
+        cores = len(images) if self.program.images > 1 else self.program.cores
         with _thread_limit(self.threads):
             if observe is None:
                 for step in self._steps:
-                    step.kernel(*step.arrays)
+                    if step.core < cores:
+                        step.run()
             else:
-                self._run_observed(observe)
-        return self._outputs
+                self._run_observed(observe, cores)
+        return self._outputs[: len(images)]
+
+    def _store_inputs(self, views: Sequence[Array], inputs: Sequence[Array]) -> None:
+        for position, (view, array) in enumerate(zip(views, inputs, strict=True)):
+            self._check_indices(position, array)
+            view[...] = array
 
     def index_limit(self, position: int) -> int:
         """Return n where graph input `position` holds gather indices in -n..n-1, or 0 where it does not."""
@@ -114,12 +155,11 @@ class Simulator:
             view.flags.writeable = False
         return views
 
-    def _run_observed(self, observe: Observer) -> None:
+    def _run_observed(self, observe: Observer, cores: int) -> None:
         for number, (step, command) in enumerate(zip(self._steps, self.program.commands, strict=True)):
-            step.kernel(*step.arrays)
-            output = step.arrays[-1].view()
-            output.flags.writeable = False
-            observe(number, command, output)
+            if step.core < cores:
+                step.run()
+                observe(number, command, step.output)
 
     def _check_indices(self, position: int, array: Array) -> None:
         limit = self._index_limits.get(position)
@@ -137,7 +177,15 @@ class Simulator:
     def _step(self, command: Command) -> _Step:
         call = self.kernel_call(command)
         arrays = tuple(self._view(operand) for operand in (*command.inputs, command.output))
-        return _Step(prepare(call), arrays)
+        block = command.attributes.get("channels")
+        return _Step(
+            bind(call, arrays), arrays, command.core, slice(*block) if isinstance(block, tuple) else slice(None)
+        )
+
+    def _images(self, tensors: Sequence[HostTensor]) -> list[list[Array]]:
+        """Return for each image the views of its graph inputs or outputs."""
+        places = [tensor.operands for tensor in tensors]
+        return [[self._view(operands[image]) for operands in places] for image in range(self.program.images)]
 
     def kernel_call(self, command: Command) -> KernelCall:
         """Return the kernel call of a record."""
@@ -182,7 +230,7 @@ def _allocate(program: Program) -> dict[str, Array]:
 
 def _operands(program: Program) -> Iterator[Operand]:
     for tensor in (*program.inputs, *program.outputs):
-        yield tensor.operand
+        yield from tensor.operands
     for command in program.commands:
         yield command.output
         yield from command.inputs
@@ -190,7 +238,7 @@ def _operands(program: Program) -> Iterator[Operand]:
 
 def _index_limits(program: Program) -> dict[int, int]:
     """Return graph input number -> extent that its values index, for inputs that `gather` reads as indices."""
-    places = {(tensor.operand.space, tensor.operand.address): i for i, tensor in enumerate(program.inputs)}
+    places = {(o.space, o.address): i for i, tensor in enumerate(program.inputs) for o in tensor.operands}
     limits: dict[int, int] = {}
     for command in program.commands:
         if command.kind != "gather":

@@ -47,7 +47,7 @@ def test_assemble_inverts_disassemble(program: Program) -> None:
 def test_opcode_numbers_are_unique() -> None:
     assert len({opcode.number for opcode in OPCODES}) == len({opcode.kind for opcode in OPCODES}) == len(OPCODES)
     for opcode in OPCODES:
-        names = [field.name for field in (*opcode.attributes, *opcode.constants)]
+        names = [field.name for field in opcode.fields]
         assert len(set(names)) == len(names) <= 32
 
 

@@ -14,6 +14,7 @@ from qbc.kernels.storage import load_codes, store_codes
 from qbc.passes.base import CompileContext, Pass
 from qbc.passes.npu.npu_assign_address import NpuAssignAddress
 from qbc.passes.npu.npu_assign_buffers import NpuAssignBuffers
+from qbc.passes.npu.npu_assign_core import NpuAssignCore
 from qbc.passes.npu.npu_assign_mode import NpuAssignMode
 from qbc.passes.npu.npu_assign_order import NpuAssignOrder
 from qbc.passes.npu.npu_emit import program_image
@@ -26,8 +27,15 @@ from qbc.runtime import Simulator
 from qbc.store import BlobStore
 from tests.oracle import CODE_RANGES, run
 
-PLANNING: tuple[Pass, ...] = (NpuAssignOrder(), NpuAssignBuffers(), NpuAssignAddress(), NpuVerifyPlan())
+PLANNING: tuple[Pass, ...] = (
+    *(NpuAssignOrder(), NpuAssignBuffers(), NpuAssignCore(), NpuAssignAddress(), NpuVerifyPlan()),
+)
 LOWERING: tuple[Pass, ...] = (NpuLegalize(), NpuFuse(), NpuSplitPlanes(), NpuAssignMode(), *PLANNING)
+
+
+def lowering(mode: str) -> tuple[Pass, ...]:
+    """The passes of `LOWERING` for a core mode."""
+    return tuple(NpuAssignMode(mode) if isinstance(step, NpuAssignMode) else step for step in LOWERING)
 
 
 def context(store: BlobStore, target: str = "aries-rb") -> CompileContext:
@@ -44,7 +52,11 @@ def apply(program: ProgramOp, ctx: CompileContext, passes: Sequence[Pass]) -> No
 
 def simulate(program: ProgramOp, store: BlobStore, codes: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Pack, decode and run a planned program on input codes; returns output codes."""
-    simulator = Simulator(decode_program(program_image(program, store).code), store)
+    return run_codes(Simulator(decode_program(program_image(program, store).code), store), codes)
+
+
+def run_codes(simulator: Simulator, codes: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Run a simulator on the codes of one image; returns output codes."""
     types = [tensor.operand.dtype for tensor in simulator.program.inputs]
     stored = [store_codes(array, dtype) for array, dtype in zip(codes, types, strict=True)]
     return [load_codes(view).copy() for view in simulator.run_stored(stored)]

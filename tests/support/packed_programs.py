@@ -34,30 +34,34 @@ def _value(field: Field) -> st.SearchStrategy[object]:
 
 
 @st.composite
-def commands(draw: st.DrawFn, blobs: int) -> Command:
+def commands(draw: st.DrawFn, blobs: int, cores: int = 1) -> Command:
     """A command whose fields are all legal for the format (not for the kernels)."""
     usable = [opcode for opcode in OPCODES if blobs or all(field.optional for field in opcode.constants)]
     opcode: Opcode = draw(st.sampled_from(usable))
     count = draw(st.integers(opcode.least_inputs, min(opcode.most_inputs, 5)))
-    attributes = {f.name: draw(_value(f)) for f in opcode.attributes if not f.optional or draw(st.booleans())}
+    fields = (*opcode.attributes, *opcode.later)
+    attributes = {f.name: draw(_value(f)) for f in fields if not f.optional or draw(st.booleans())}
     constants = {
         f.name: draw(st.integers(0, blobs - 1))
         for f in opcode.constants
         if blobs and (not f.optional or draw(st.booleans()))
     }
     inputs = tuple(draw(operands()) for _ in range(count))
-    return Command(opcode.kind, inputs, draw(operands()), attributes, constants, draw(st.integers(0, 9)))
+    places = (inputs, draw(operands()))
+    numbers = (draw(st.integers(0, 9)), draw(st.integers(0, cores - 1)))
+    return Command(opcode.kind, *places, attributes, constants, *numbers)
 
 
 @st.composite
-def host_tensors(draw: st.DrawFn, name: str) -> HostTensor:
+def host_tensors(draw: st.DrawFn, name: str, images: int = 1) -> HostTensor:
     """A host tensor with an encoding that float32 holds."""
     operand = draw(operands())
     dtype = "i32" if operand.dtype == "i32" else "f32"
     layouts = {3: "ncw", 4: "nchw", 5: "ncdhw"}
     layout = draw(st.sampled_from(["", layouts.get(len(operand.shape), "")]))
     scale = draw(st.floats(2**-30, 2**30, width=32))
-    return HostTensor(name, dtype, scale, draw(st.integers(-128, 127)), layout, operand)
+    copies = tuple(64 * draw(st.integers(0, 8)) for _ in range(images - 1))
+    return HostTensor(name, dtype, scale, draw(st.integers(-128, 127)), layout, operand, copies)
 
 
 @st.composite
@@ -67,8 +71,10 @@ def programs(draw: st.DrawFn) -> Program:
     blobs = tuple(
         Blob(draw(keys), draw(st.sampled_from(BLOB_DTYPES)), draw(SHAPES)) for _ in range(draw(st.integers(0, 3)))
     )
-    inputs = tuple(draw(host_tensors(name)) for name in draw(st.sets(NAMES, max_size=2)))
-    outputs = tuple(draw(host_tensors(name)) for name in draw(st.sets(NAMES, max_size=2)))
-    body = tuple(draw(commands(len(blobs))) for _ in range(draw(st.integers(0, 4))))
-    mode = draw(st.sampled_from(["single", "multi", "global4", "global8"]))
+    mode, images, cores = draw(
+        st.sampled_from([("single", 1, 1), ("multi", 4, 4), ("global4", 1, 4), ("global8", 1, 8)])
+    )
+    inputs = tuple(draw(host_tensors(name, images)) for name in draw(st.sets(NAMES, max_size=2)))
+    outputs = tuple(draw(host_tensors(name, images)) for name in draw(st.sets(NAMES, max_size=2)))
+    body = tuple(draw(commands(len(blobs), cores)) for _ in range(draw(st.integers(0, 4))))
     return Program(draw(NAMES), mode, draw(st.integers(0, 3)), ARENAS, inputs, outputs, blobs, body)

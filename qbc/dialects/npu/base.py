@@ -23,7 +23,7 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
 
 from qbc.dialects.blob import BlobAttr
-from qbc.dialects.common.properties import INT, INT_LIST
+from qbc.dialects.common.properties import INT
 from qbc.dialects.npu.syntax import call_values, parse_dictionary, print_dictionary
 from qbc.dialects.npu.types import BufferType, NpuTensorType
 
@@ -70,7 +70,7 @@ class KernelOp(IRDLOperation):
     inputs = var_operand_def()
     outs = var_operand_def(BufferType)
     output = var_result_def(NpuTensorType)
-    core = opt_prop_def(INT_LIST)
+    core = opt_prop_def(INT)
     order = opt_prop_def(INT)
     traits = traits_def(BufferEffects())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -105,6 +105,11 @@ class KernelOp(IRDLOperation):
     def call_constants(self) -> dict[str, BlobAttr]:
         """Return the blob handles of the kernel call."""
         return {name: value for name, value in self.call_properties().items() if isinstance(value, BlobAttr)}
+
+    @property
+    def core_number(self) -> int:
+        """The core that runs the command, 0 where none was assigned."""
+        return self.core.value.data if self.core is not None else 0
 
     @property
     def input_types(self) -> tuple[NpuTensorType, ...]:
@@ -142,6 +147,8 @@ class KernelOp(IRDLOperation):
         least, greatest = self.INPUTS
         if not least <= len(self.inputs) <= greatest:
             raise VerifyException(f"expects {least} to {greatest} inputs, has {len(self.inputs)}")
+        if self.core_number < 0:
+            raise VerifyException(f"core must not be negative, is {self.core_number}")
         self._verify_clamp()
         self.verify_call(self.input_types, self.output_type)
 

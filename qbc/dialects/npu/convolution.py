@@ -37,6 +37,8 @@ class AccumulateOp(KernelOp):
     `add_*` properties the last input is a residual that is added to the code as `npu.add` would (`add_dtype`: type of
     that code where it is not the type of the result).
     For i16 inputs plane "hi" writes the raw sum over the high bytes as i32, plane "lo" takes it as second input.
+    With `channels = [begin, end]` (buffer form) the command computes and writes these output channels only, with groups
+    whole groups; everything else stands for the whole operation.
     """
 
     INPUTS: ClassVar[tuple[int, int]] = (1, 3)
@@ -60,6 +62,7 @@ class AccumulateOp(KernelOp):
     add_lo = opt_prop_def(INT)
     add_hi = opt_prop_def(INT)
     add_dtype = opt_prop_def(STRING)
+    channels = opt_prop_def(INT_LIST)
 
     @property
     def plane_name(self) -> str:
@@ -71,6 +74,20 @@ class AccumulateOp(KernelOp):
         """Whether the last input is a residual."""
         return "add_ma" in self.properties
 
+    @property
+    def block(self) -> tuple[int, int]:
+        """The output channels that the command computes: first, and one after the last."""
+        if self.channels is None:
+            return 0, self.output_type.shape[-1]
+        begin, end = self.integers("channels")
+        return begin, end
+
+    @property
+    def outputs_per_group(self) -> int:
+        """Output channels that share their input channels with others: blocks are multiples of it."""
+        groups = self.integer("groups") if "groups" in self.properties else 1
+        return self.output_type.shape[-1] // groups if groups > 1 else 1
+
     def verify_call(self, inputs: tuple[NpuTensorType, ...], output: NpuTensorType) -> None:
         if self.plane_name not in PLANES:
             raise VerifyException(f"plane must be one of {', '.join(PLANES)}, not {self.plane_name!r}")
@@ -80,6 +97,8 @@ class AccumulateOp(KernelOp):
         expect_element("input", inputs[0], ("i8", "i16"))
         self._verify_planes(inputs, output)
         self._verify_constants(output.shape[-1])
+        if self.channels is not None:
+            self._verify_block(output.shape[-1])
 
     def _verify_planes(self, inputs: tuple[NpuTensorType, ...], output: NpuTensorType) -> None:
         expected = 1 + (self.plane_name == "lo") + self.has_fused_add
@@ -93,6 +112,16 @@ class AccumulateOp(KernelOp):
             raise VerifyException("the accumulator of plane lo must be i32 of the result shape")
         if self.has_fused_add and inputs[-1].shape != output.shape:
             raise VerifyException("the residual must have the shape of the result")
+
+    def _verify_block(self, channels: int) -> None:
+        expect_length("channels", self.integers("channels"), 2)
+        begin, end = self.block
+        if self.results:
+            raise VerifyException("a block of channels has no value form: several commands write one buffer")
+        if not 0 <= begin < end <= channels:
+            raise VerifyException(f"channels [{begin}, {end}] is not a block of {channels} output channels")
+        if begin % self.outputs_per_group or end % self.outputs_per_group:
+            raise VerifyException(f"channels [{begin}, {end}] splits a group of {self.outputs_per_group}")
 
     def _verify_constants(self, channels: int) -> None:
         constants = self.call_constants()

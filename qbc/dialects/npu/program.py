@@ -27,8 +27,8 @@ from qbc.dialects.common.properties import INT, STRING
 from qbc.dialects.npu.base import BLOB, value_type
 from qbc.dialects.npu.syntax import parse_dictionary, print_dictionary
 from qbc.dialects.npu.types import BufferType, HostTensorAttr, NpuTensorType
+from qbc.modes import CORE_MODES, MODE_NAMES
 
-MODES = ("single", "multi", "global4", "global8")
 SPACES = ("dram", "l2")
 
 
@@ -45,6 +45,9 @@ class ProgramOp(IRDLOperation):
     Block arguments are the graph inputs as codes, `npu.return` names the outputs; `inputs` and `outputs` say how the
     host sees them, in the order of the source model. After `npu-assign-buffers` inputs are buffers. `code` and `debug`
     are the packed records and the map from records to source nodes, once `npu-emit` made them.
+
+    From `npu-assign-core` on, a program of core mode `multi` has the inputs and outputs of four images: those of the
+    first image, then those of the second, and so on; the descriptors stand for one image.
     """
 
     name = "npu.program"
@@ -99,20 +102,28 @@ class ProgramOp(IRDLOperation):
         return [op.buffer for op in sorted(buffers, key=lambda op: op.input_number)]
 
     def verify_(self) -> None:
-        if self.mode.data not in MODES:
-            raise VerifyException(f"mode must be one of {', '.join(MODES)}, not {self.mode.data!r}")
+        if self.mode.data not in MODE_NAMES:
+            raise VerifyException(f"mode must be one of {', '.join(MODE_NAMES)}, not {self.mode.data!r}")
         if self.variant.value.data < 0:
             raise VerifyException("variant must not be negative")
         self._verify_interface("inputs", self.input_values, self.host_inputs)
         self._verify_interface("outputs", list(self.return_op.values), self.host_outputs)
 
+    @property
+    def images(self) -> int:
+        """Number of images whose inputs and outputs the program has."""
+        tensors = len(self.host_inputs) or len(self.host_outputs)
+        values = self.input_values if len(self.host_inputs) else self.return_op.values
+        return len(values) // tensors if tensors else 1
+
     def _verify_interface(self, what: str, values: list[SSAValue], hosts: ArrayAttr[HostTensorAttr]) -> None:
-        if len(values) != len(hosts):
+        if len(values) not in (len(hosts), len(hosts) * CORE_MODES[self.mode.data].images):
             raise VerifyException(f"{len(values)} {what}, {len(hosts)} host descriptors")
         names = [host.label.data for host in hosts]
         if len(set(names)) != len(names):
             raise VerifyException(f"{what} have equal names: {', '.join(names)}")
-        for value, host in zip(values, hosts, strict=True):
+        for number, value in enumerate(values):
+            host = hosts.data[number % len(hosts)]
             element = value_type(value).element
             if (element == "i32") != (host.dtype.data == "i32"):
                 raise VerifyException(

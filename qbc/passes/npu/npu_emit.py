@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import SSAValue
 
 from qbc.dialects.blob import BlobAttr, read_blob, write_blob
 from qbc.dialects.npu import BufferOp, ConstantOp, HostTensorAttr, KernelOp, ProgramOp, ViewOp, buffer_root, value_type
+from qbc.modes import CORE_MODES
 from qbc.passes.base import CompileContext, pass_error, source_names
 from qbc.passes.npu.programs import ProgramPass, buffers, commands, root_buffer
 
@@ -55,10 +57,9 @@ class _Emitter:
         )
 
     def emit(self) -> ProgramImage:
-        inputs = zip(self.program.host_inputs, self.program.input_values, strict=True)
-        outputs = zip(self.program.host_outputs, self.program.return_op.values, strict=True)
-        self.writer.inputs.extend(self._host(host, value) for host, value in inputs)
-        self.writer.outputs.extend(self._host(host, value) for host, value in outputs)
+        program = self.program
+        self.writer.inputs.extend(self._hosts(program.host_inputs, program.input_values))
+        self.writer.outputs.extend(self._hosts(program.host_outputs, list(program.return_op.values)))
         views = _view_names(self.program)
         for command in commands(self.program):
             self._emit_command(command, views.get(command, ()))
@@ -75,18 +76,29 @@ class _Emitter:
             command.call_attributes(),
             constants,
             DebugRow(command.name, tuple(dict.fromkeys((*source_names(command), *view_names)))),
+            command.core_number,
         )
 
-    def _host(self, host: HostTensorAttr, value: SSAValue) -> HostTensor:
+    def _hosts(self, hosts: ArrayAttr[HostTensorAttr], values: Sequence[SSAValue]) -> list[HostTensor]:
+        images = CORE_MODES[self.program.mode.data].images
+        if len(values) != len(hosts) * images:
+            raise pass_error(
+                self.program, f"has no inputs and outputs of {images} images", hint="run npu-assign-core before it"
+            )
+        return [self._host(host, values[number :: len(hosts)]) for number, host in enumerate(hosts)]
+
+    def _host(self, host: HostTensorAttr, images: Sequence[SSAValue]) -> HostTensor:
         from qbc.program import HostTensor
 
+        first, *others = (self._operand(value) for value in images)
         return HostTensor(
             host.label.data,
             host.dtype.data,
             host.scale.value.data,
             host.zero_point.value.data,
             host.source_layout.data,
-            self._operand(value),
+            first,
+            tuple(other.address for other in others),
         )
 
     def _operand(self, value: SSAValue) -> Operand:

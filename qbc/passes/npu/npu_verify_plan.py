@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation
 
 from qbc.dialects.npu import BufferOp, KernelOp, ProgramOp
+from qbc.dialects.npu.convolution import AccumulateOp
 from qbc.errors import QBCompilerError
+from qbc.modes import CORE_MODES
 from qbc.passes.base import CompileContext, source_names
 from qbc.passes.npu.programs import ProgramPass, buffers, commands, memory_bytes, root_buffer, target_of
 
@@ -19,10 +21,12 @@ class NpuVerifyPlan(ProgramPass):
 
     - V1: no command writes bytes that another buffer still needs, or that the command itself reads.
     - V2: every buffer lies inside its memory, at an aligned address.
-    - V3: no command or output reads a buffer that nothing has written.
-    - V4: every buffer is written exactly once, as a whole; graph inputs are written by the host only.
+    - V3: no command or output reads a buffer that nothing has written, or only some channels of it.
+    - V4: every channel of every buffer is written exactly once; graph inputs are written by the host only.
     - V7: the target allows the core mode.
-    - V12: graph inputs are numbered 0, 1, ... in the order of the source.
+    - V12: graph inputs are numbered 0, 1, ... in the order of the source, image after image.
+    - V13: the core of every command is one of the core mode.
+    - V14: where each core has its own image, only one core uses a buffer.
 
     The program is not changed.
     """
@@ -31,7 +35,9 @@ class NpuVerifyPlan(ProgramPass):
 
     def run(self, op: ProgramOp, ctx: CompileContext) -> None:
         target = target_of(ctx)
-        problems = [*_interface(op, target.modes), *_places(op, memory_bytes(target), target.align.buffer_bytes)]
+        problems = list(_interface(op, target.modes))
+        problems += _places(op, memory_bytes(target, op.mode.data), target.align.buffer_bytes)
+        problems += _cores(op)
         if not problems:
             problems = _Ownership(op).follow()
         if problems:
@@ -45,7 +51,7 @@ def _interface(program: ProgramOp, modes: tuple[str, ...]) -> Iterator[str]:
     if program.mode.data not in modes:
         yield f"V7: the target has no core mode {program.mode.data!r}"
     numbers = [buffer.input_number for buffer in buffers(program) if buffer.input is not None]
-    if sorted(numbers) != list(range(len(program.host_inputs))):
+    if sorted(numbers) != list(range(len(program.host_inputs) * CORE_MODES[program.mode.data].images)):
         yield f"V12: graph inputs are numbered {numbers}"
 
 
@@ -62,6 +68,21 @@ def _places(program: ProgramOp, capacities: dict[str, int], alignment: int) -> I
             yield f"V2: {_name(buffer)} is at {address}, not a multiple of {alignment}"
 
 
+def _cores(program: ProgramOp) -> Iterator[str]:
+    mode = CORE_MODES[program.mode.data]
+    owners: dict[BufferOp, int] = {}
+    for command in commands(program):
+        core = command.core_number
+        if core >= mode.cores:
+            yield f"V13: {_command_name(command)} is on core {core}, mode {mode.name} has {mode.cores}"
+        if mode.images == 1:
+            continue
+        for value in (*command.inputs, *command.outs):
+            buffer = root_buffer(value)
+            if buffer is not None and owners.setdefault(buffer, core) != core:
+                yield f"V14: {_command_name(command)} on core {core} uses {_name(buffer)} of core {owners[buffer]}"
+
+
 def _name(op: Operation) -> str:
     names = "/".join(source_names(op))
     if isinstance(op, BufferOp) and op.input is not None:
@@ -76,6 +97,7 @@ class _Ownership:
     program: ProgramOp
     written: dict[BufferOp, KernelOp | None] = field(default_factory=dict)  # valid buffers and who wrote them
     lost: dict[BufferOp, KernelOp] = field(default_factory=dict)  # overwritten buffers and who did it
+    blocks: dict[BufferOp, list[tuple[int, int]]] = field(default_factory=dict)  # channels of buffers written in parts
     problems: list[str] = field(default_factory=list)
 
     def follow(self) -> list[str]:
@@ -100,6 +122,9 @@ class _Ownership:
             self.problems.append(f"V1: {culprit} overwrites {_name(buffer)} before {reader} reads it")
         elif buffer not in self.written:
             self.problems.append(f"V3: {reader} reads {_name(buffer)}, which nothing has written")
+        elif buffer in self.blocks and _gap(self.blocks[buffer], buffer.type.shape[-1]) is not None:
+            channel = _gap(self.blocks[buffer], buffer.type.shape[-1])
+            self.problems.append(f"V3: {reader} reads channel {channel} of {_name(buffer)}, which nothing has written")
 
     def _write(self, command: KernelOp, sources: list[BufferOp]) -> None:
         owner = command.outs[0].owner
@@ -109,13 +134,26 @@ class _Ownership:
             return
         if owner.input is not None:
             self.problems.append(f"V4: {name} writes to graph input {owner.input_number}")
-        elif owner in self.written or owner in self.lost:
+        elif self._is_written(owner, command):
             self.problems.append(f"V4: {name} writes {_name(owner)} a second time")
         for source in sources:
             if source is not owner and _overlap(source, owner):
                 self.problems.append(f"V1: {name} writes over {_name(source)} while it reads it")
         self._overwrite(owner, command)
         self.written[owner] = command
+
+    def _is_written(self, owner: BufferOp, command: KernelOp) -> bool:
+        """Return whether something has written the channels of the command before, and note them."""
+        block = command.block if isinstance(command, AccumulateOp) and command.channels is not None else None
+        if owner not in self.written and owner not in self.lost:
+            if block is not None:
+                self.blocks[owner] = [block]
+            return False
+        written = self.blocks.get(owner)
+        if written is None or block is None or owner in self.lost:
+            return True
+        written.append(block)
+        return any(block[0] < end and begin < block[1] for begin, end in written[:-1])
 
     def _overwrite(self, owner: BufferOp, command: KernelOp | None) -> None:
         for other in [buffer for buffer in self.written if buffer is not owner and _overlap(buffer, owner)]:
@@ -124,6 +162,16 @@ class _Ownership:
                 self.lost[other] = command
             else:
                 self.problems.append(f"V1: {_name(owner)} and {_name(other)} overlap")
+
+
+def _gap(blocks: list[tuple[int, int]], channels: int) -> int | None:
+    """Return the first channel that no block covers."""
+    position = 0
+    for begin, end in sorted(blocks):
+        if begin > position:
+            return position
+        position = max(position, end)
+    return position if position < channels else None
 
 
 def _command_name(command: KernelOp) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xdsl.ir import SSAValue
 
 from qbc.dialects.npu import BufferOp, KernelOp, ProgramOp, buffer_root
+from qbc.modes import CORE_MODES
 from qbc.passes.base import CompileContext, Pass
 
 if TYPE_CHECKING:
@@ -35,9 +36,15 @@ def target_of(ctx: CompileContext) -> Target:
     return target
 
 
-def memory_bytes(target: Target) -> dict[str, int]:
-    """Return the bytes that one core may plan with: its share of the cluster's `l2`, because its neighbours run too."""
-    return {"l2": target.l2.bytes // target.topology.cores_per_cluster, "dram": target.dram.bytes}
+def memory_bytes(target: Target, mode: str) -> dict[str, int]:
+    """Return the bytes that a program may plan with.
+
+    A core has its share of the cluster's `l2`, because its neighbours run too; a program on several cores has theirs
+    together. One on two clusters has the `l2` of one: both hold the same bytes, every write goes to both.
+    """
+    per_cluster = target.topology.cores_per_cluster
+    share = target.l2.bytes // per_cluster
+    return {"l2": share * min(CORE_MODES[mode].cores, per_cluster), "dram": target.dram.bytes}
 
 
 def commands(program: ProgramOp) -> list[KernelOp]:

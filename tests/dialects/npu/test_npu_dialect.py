@@ -62,7 +62,7 @@ def test_there_is_a_case_for_every_op() -> None:
 def test_properties_are_those_of_the_packed_form(name: str) -> None:
     cls = KERNEL_OPS[name]
     opcode = OPCODE_OF_KIND[cls.KIND]
-    fields = {field.name: field.optional for field in (*opcode.attributes, *opcode.constants)}
+    fields = {field.name: field.optional for field in opcode.fields}
     definitions = cls.get_irdl_definition().properties
     own = {name: isinstance(definition, OptionalDef) for name, definition in definitions.items() if name not in SHARED}
     assert own == fields
