@@ -1,6 +1,6 @@
 """Long mutation campaign: 2,000 mutants of every format.
 
-python -m benchmarks.robustness [--count 2000] [--seed 1] [onnx mblt mxq npy]
+python -m benchmarks.robustness [--count 2000] [--seed 1] [onnx mblt mxq npy mlir]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 def main() -> int:
     """Run the campaigns and print every fault; the exit status is 1 when there is one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("formats", nargs="*", default=["onnx", "mblt", "mxq", "npy"])
+    parser.add_argument("formats", nargs="*", default=["onnx", "mblt", "mxq", "npy", "mlir"])
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

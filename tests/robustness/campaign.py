@@ -3,16 +3,18 @@
     python -m tests.robustness.campaign FORMAT COUNT SEED
 
 Mutants run in processes forked from this one, which therefore computes nothing itself: the thread pools of torch do not
-survive a fork. It prints one line for each fault, then the number of mutants that were refused.
+survive a fork. It prints one line for each fault, how often each error code came, and how many mutants were refused.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -26,12 +28,14 @@ from tests.robustness.zoo import write_zoo, zoo_inputs
 from tests.support.networks import NETWORKS, scratch
 
 PRELOADED = ("torch", "onnx", "onnxruntime", "qbcompiler.cli", "qbc.driver.compile", "qbc.kernels", "qbc.runtime.load")
+LIT_TESTS = Path(__file__).parents[2] / "lit_tests"
+PIPELINE = re.compile(r"--pass-pipeline='([^']*)'")
 TARGET = ("--target-device", "aries-rb")
 
 
 @dataclass(frozen=True)
 class Origin:
-    """A sound model with what belongs to it: four samples, and the file of the format to be damaged."""
+    """A sound model (or lit test) with four samples, and the file of the format to be damaged."""
 
     model: Path
     samples: Path
@@ -68,7 +72,14 @@ def _npy(mutant: Path, work: Path, origin: Origin) -> tuple[list[str], set[str]]
     return [*model, "--calib-data-path", str(samples), "--output", str(work / "out.mxq")], {"samples"}
 
 
-_PREPARE: dict[str, Prepare] = {"onnx": _onnx, "mblt": _mblt, "mxq": _mxq, "npy": _npy}
+def _mlir(mutant: Path, work: Path, origin: Origin) -> tuple[list[str], set[str]]:
+    """Run the pipeline that the lit test of the text names."""
+    found = PIPELINE.search(origin.model.read_text(encoding="utf-8"))
+    pipeline = found[1] if found is not None else "canonicalize"
+    return [str(mutant), "--use-random-calib", *TARGET, "--pass-pipeline", pipeline], {mutant.name}
+
+
+_PREPARE: dict[str, Prepare] = {"onnx": _onnx, "mblt": _mblt, "mxq": _mxq, "npy": _npy, "mlir": _mlir}
 
 
 @cache
@@ -92,38 +103,53 @@ def _origin(network: str, format_name: str) -> Origin:
     return Origin(model, samples, file)
 
 
-def run_campaign(format_name: str, count: int, directory: Path, seed: int = 0) -> tuple[list[str], int]:
-    """Return the faults, one line each with the mutation to repeat it, and how many mutants were refused."""
-    origins = [_origin(network, format_name) for network in ("digits", "zoo")]
+@cache
+def _texts() -> list[Origin]:
+    """Every part of every lit test."""
+    origins = []
+    for test in sorted(LIT_TESTS.glob("*/*.mlir")):
+        for part in re.split(r"^// -----.*$", test.read_text(encoding="utf-8"), flags=re.MULTILINE):
+            file = scratch() / f"{test.stem}-{len(origins)}.mlir"
+            file.write_text(re.sub(r"^ *//.*$\n?", "", part, flags=re.MULTILINE), encoding="utf-8")
+            if file.read_text(encoding="utf-8").strip():
+                origins.append(Origin(test, test, file))
+    return origins
+
+
+def run_campaign(format_name: str, count: int, directory: Path, seed: int = 0) -> tuple[list[str], Counter[str]]:
+    """Return the faults, one line each with the mutation to repeat it, and how often each error code came."""
+    origins = _texts() if format_name == "mlir" else [_origin(network, format_name) for network in ("digits", "zoo")]
     for name in PRELOADED:
         importlib.import_module(name)
-    faults, refused = [], 0
+    faults: list[str] = []
+    codes: Counter[str] = Counter()
     for index in range(count):
         rng = np.random.default_rng([seed, index])
         mutation = BY_FORMAT[format_name][int(rng.integers(len(BY_FORMAT[format_name])))]
         work = directory / f"{format_name}{index}"
         work.mkdir()
         mutant = work / f"mutant.{format_name}"
-        origin = origins[index % 2]
+        origin = origins[int(rng.integers(len(origins)))]
         mutation(origin.file, mutant, rng)
         arguments, expected = _PREPARE[format_name](mutant, work, origin)
-        outcome = run_cli(arguments)
-        refused += outcome.status == 1
+        outcome = run_cli(arguments, "qbc-opt" if format_name == "mlir" else "qbcompiler")
+        codes[outcome.code] += 1
         fault = outcome.fault()
         if fault is None and outcome.status == 1 and leftovers(work, expected):
             fault = f"left {leftovers(work, expected)} behind"
         if fault is not None:
             faults.append(f"{format_name} mutant {index} ({mutation.__name__}): {fault}")
         shutil.rmtree(work)
-    return faults, refused
+    return faults, codes
 
 
 def main(arguments: list[str]) -> int:
     """Run one campaign; the exit status is 1 when there are faults."""
     format_name, count, seed = arguments[0], int(arguments[1]), int(arguments[2])
     with tempfile.TemporaryDirectory() as directory:
-        faults, refused = run_campaign(format_name, count, Path(directory), seed)
-    print("\n".join([*faults, f"{refused} refused"]))
+        faults, codes = run_campaign(format_name, count, Path(directory), seed)
+    listed = ", ".join(f"{code} {number}" for code, number in codes.most_common())
+    print("\n".join([*faults, listed, f"{count - codes['ok']} refused"]))
     return int(bool(faults))
 
 

@@ -16,6 +16,7 @@ import onnx
 from qbc.store import read_container, write_container
 from tests.frontends.mutations import structural
 from tests.robustness.mutate_onnx import hostile
+from tests.robustness.mutate_text import numbers, properties, tokens
 
 Rng = np.random.Generator
 Mutation = Callable[[Path, Path, Rng], None]
@@ -167,5 +168,6 @@ BY_FORMAT: dict[str, tuple[Mutation, ...]] = {
     "onnx": (truncate, flip, onnx_graph, onnx_structure, hostile, hostile, hostile),
     "mblt": (truncate, flip, flip_header, container, container, container),
     "mxq": (truncate, flip, flip_header, container, container, container),
+    "mlir": (truncate, tokens, numbers, numbers, properties, properties, properties, properties),
     "npy": (truncate, flip, flip_header, npy, npy, npy_header, npy_header),
 }

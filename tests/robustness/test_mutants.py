@@ -10,7 +10,7 @@ import pytest
 COUNT = 100
 
 
-@pytest.mark.parametrize("format_name", ["onnx", "mblt", "mxq", "npy"])
+@pytest.mark.parametrize("format_name", ["onnx", "mblt", "mxq", "npy", "mlir"])
 def test_mutants(format_name: str) -> None:
     command = [sys.executable, "-m", "tests.robustness.campaign", format_name, str(COUNT), "0"]
     done = subprocess.run(command, capture_output=True, text=True)
