@@ -82,7 +82,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _pickle_hint(error: BaseException) -> str | None:
-    if "allow_pickle" not in str(error):
+    if "allow_pickle" not in str(error) and "Python objects" not in str(error):
         return None
     return "save a plain numeric array with numpy.save; pickled objects are never loaded"
 

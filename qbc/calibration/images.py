@@ -6,7 +6,6 @@ refused with the way out, unless a number of channels is asked for.
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -35,17 +34,15 @@ def read_image(path: Path, channels: int = 0, notice: Notice | None = None) -> I
     from PIL import UnidentifiedImageError
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pillow.DecompressionBombWarning)
-            with pillow.open(path) as image:
-                image.load()
-                return _to_array(image, path, channels, notice)
+        with pillow.open(path) as image:
+            image.load()
+            return _to_array(image, path, channels, notice)
     except QBCompilerError:
         raise
     except UnidentifiedImageError:
         raise sample_error(f"{path}: not an image", "remove the file from the calibration data") from None
-    except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
-        limit = pillow.MAX_IMAGE_PIXELS
+    except pillow.DecompressionBombError:
+        limit = 2 * (pillow.MAX_IMAGE_PIXELS or 0)
         raise sample_error(f"{path}: the image has more than {limit} pixels", "shrink the image") from None
     except Exception as error:  # decoders raise whatever their format library raises
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -58,14 +58,12 @@ class ManifestEntry:
 def manifest_entries(path: Path, reading: Reading) -> list[ManifestEntry]:
     """Return the rows of a manifest, their columns assigned to inputs; every file must exist."""
     manifest = read_manifest(path)
-    order = _assign(manifest, reading)
-    entries = []
     for index, row in enumerate(manifest.rows):
         missing = next((file for file in row if not file.is_file()), None)
         if missing is not None:
             raise sample_error(f"{path}: row {index}: {missing}: no such file", "correct the path in the manifest")
-        entries.append(ManifestEntry(path, index, tuple(zip(order, row, strict=True))))
-    return entries
+    order = _assign(manifest, reading)
+    return [ManifestEntry(path, index, tuple(zip(order, row, strict=True))) for index, row in enumerate(manifest.rows)]
 
 
 def read_manifest(path: Path) -> Manifest:

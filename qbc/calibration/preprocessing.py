@@ -57,7 +57,9 @@ class Preprocessing:
             try:
                 array = step.apply(array)
             except ValueError as error:
-                raise sample_error(f"{path}: {error}") from None
+                raise sample_error(
+                    f"{path}: {error}", "change the preprocessing pipeline, or leave the file out"
+                ) from None
         return np.ascontiguousarray(array)
 
     def _channels(self, pipeline: InputPipeline, spec: InputSpec) -> int:
