@@ -124,7 +124,9 @@ def _guarded(instance: Pass, op: Operation, ctx: CompileContext) -> None:
     except DiagnosticException as error:
         raise QBCompilerError(_first_line(error), code="VERIFY_ERROR") from error
     except MemoryError as error:
-        raise QBCompilerError(f"pass {instance.name!r} needs more memory than there is", code="RESOURCE_ERROR") from error
+        raise QBCompilerError(
+            f"pass {instance.name!r} needs more memory than there is", code="RESOURCE_ERROR"
+        ) from error
     except Exception as error:  # the boundary where any defect of a pass becomes one documented error
         message = f"pass {instance.name!r} failed: {type(error).__name__}: {_first_line(error)}"
         raise QBCompilerError(message, code="INTERNAL_ERROR") from error
