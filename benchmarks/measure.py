@@ -1,4 +1,4 @@
-"""What benchmark scripts share: CPU times, interleaved pairs, processes and rows with the required value beside the measured.
+"""What benchmark scripts share: CPU times, pairs timed in turns, processes, rows of measured and required values.
 
 All times are CPU seconds (user and system), which other jobs of a machine disturb least; ratios are between two things
 that were timed in turns in one run, and the median of the pairs is reported.
@@ -58,8 +58,12 @@ def in_turns(first: Callable[[], object], second: Callable[[], object], rounds: 
 
 
 def run_process(command: Sequence[str]) -> Usage:
-    """Run a command to its end, quietly, and return its CPU time and peak memory; a failure ends the benchmark."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    """Run a command to its end, quietly, and return its CPU time and peak memory; a failure ends the benchmark.
+
+    Python keeps its byte code, as it does where nothing forbids it: the first run of a command is slower.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment) as process:
         assert process.stderr is not None
         errors = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)

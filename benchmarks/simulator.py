@@ -9,6 +9,7 @@ integer run is faster). The required ratios hold for CPUs with AVX512-VNNI; else
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from benchmarks.measure import Row, arguments, in_turns, show, single_thread
@@ -44,8 +45,8 @@ def rows(quick: bool) -> Iterator[Row]:
             session.run(None, image)
             simulator.run_stored(stored)
         float_s, integer_s, ratio = in_turns(
-            lambda session=session, image=image: session.run(None, image),
-            lambda simulator=simulator, stored=stored: simulator.run_stored(stored),
+            partial(session.run, None, image),
+            partial(simulator.run_stored, stored),
             7 if quick else 31,
         )
         yield Row(
