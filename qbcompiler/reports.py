@@ -27,7 +27,7 @@ def render_reports(result: CompileResult) -> list[str]:
 
 def write_reports(result: CompileResult, path: Path) -> None:
     """Write all reports as JSON: notices, conversion, accuracy of every layer, latency of every layer."""
-    from qbc.driver.files import write_text
+    from qbc.atomic import write_file
 
     accuracy = result.reports.get("accuracy")
     tables = {
@@ -36,7 +36,7 @@ def write_reports(result: CompileResult, path: Path) -> None:
         "accuracy": accuracy.as_dict() if accuracy is not None else None,
         "latency": result.reports.get("latency"),
     }
-    write_text(path, json.dumps(tables, indent=1) + "\n")
+    write_file(path, json.dumps(tables, indent=1) + "\n")
 
 
 def _conversion(report: Any) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from qbc.atomic import write_file
 from qbc.errors import ArgumentError, QBCompilerError
 
 if TYPE_CHECKING:
@@ -52,14 +53,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
 def write_config(path: Path, values: Mapping[str, Any]) -> None:
     """Write YAML for .yaml and .yml, else JSON; parent directories are made. Raises OUTPUT_WRITE_ERROR."""
     text = config_text(values, as_yaml=path.suffix.lower() in YAML_SUFFIXES)
-    temporary = path.with_name(f".{path.name}.writing")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        message = f"cannot write the configuration {str(path)!r}: {error.strerror or error}"
-        raise QBCompilerError(message, code="OUTPUT_WRITE_ERROR") from None
+    write_file(path, text)
 
 
 def config_text(values: Mapping[str, Any], *, as_yaml: bool) -> str:

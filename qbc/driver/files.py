@@ -7,6 +7,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
+from qbc.atomic import write_file
 from qbc.driver.blobs import sidecar, write_blobs
 from qbc.driver.context import DriverContext
 from qbc.errors import QBCompilerError
@@ -93,29 +94,8 @@ def add_sidecar(path: Path, ctx: DriverContext) -> None:
         ctx.add_blob_directory(sidecar(path))
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file through a temporary file beside it; unwritable places are OUTPUT_WRITE_ERROR."""
-    import os
-    import tempfile
-
-    temporary: str | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
-            handle.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-        temporary = None
-    except OSError as error:
-        raise QBCompilerError(f"cannot write {str(path)!r}: {error.strerror}", code="OUTPUT_WRITE_ERROR") from None
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-
-
 def write_ir(module: ModuleOp, ctx: CompileContext, path: Path, *, generic: bool = False) -> None:
     """Write IR text to `path` and the blobs it names to the directory beside it."""
-    write_text(path, print_ir(module, generic=generic))
+    write_file(path, print_ir(module, generic=generic))
     if not isinstance(ctx, DriverContext) or ctx.has_store:
         write_blobs(module, ctx.store, sidecar(path))

@@ -253,9 +253,9 @@ def _write_outputs(outputs: list[str], options: argparse.Namespace) -> None:
     if options.output == "-":
         sys.stdout.write(text)
     elif text:
-        from qbc.driver.files import write_text
+        from qbc.atomic import write_file
 
-        write_text(Path(options.output), text)
+        write_file(Path(options.output), text)
 
 
 def _to_stdout(module: ModuleOp, ctx: DriverContext, options: argparse.Namespace) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
+from qbc.atomic import atomic_write
 from qbc.dialects.common.access import shape_of
 from qbc.dialects.common.graph import argument_names, location_names, result_names, source_layouts
 from qbc.errors import QBCompilerError
@@ -111,15 +110,12 @@ def save_mblt_onnx(func: FuncOp, store: BlobStore, path: str | Path, *, source_l
     """Write the function as an ONNX file; weights above 1.5 GB go to `<file>.data` beside it."""
     exported = export_mblt(func, store, source_layout=source_layout)
     target = Path(path)
-    try:
-        if exported.weight_bytes <= EXTERNAL_DATA_BYTES:
-            _write(target, [exported.to_model().SerializeToString()])
-            return
-        model, chunks = _with_external_data(exported, f"{target.name}.data")
-        _write(target.with_name(f"{target.name}.data"), chunks)
-        _write(target, [model.SerializeToString()])
-    except OSError as error:
-        raise QBCompilerError(f"cannot write {target}: {error}", code="OUTPUT_WRITE_ERROR") from error
+    if exported.weight_bytes <= EXTERNAL_DATA_BYTES:
+        _write(target, [exported.to_model().SerializeToString()])
+        return
+    model, chunks = _with_external_data(exported, f"{target.name}.data")
+    _write(target.with_name(f"{target.name}.data"), chunks)
+    _write(target, [model.SerializeToString()])
 
 
 def tensor(name: str, array: Array) -> TensorProto:
@@ -153,16 +149,9 @@ def _with_external_data(exported: MbltExport, location: str) -> tuple[onnx.Model
 
 
 def _write(path: Path, chunks: Sequence[Any]) -> None:
-    """Write to a temporary file beside `path` and rename it."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            for chunk in chunks:
-                file.write(chunk)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    with atomic_write(path) as file:
+        for chunk in chunks:
+            file.write(chunk)
 
 
 class _Exporter:

@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from xdsl.dialects.builtin import ModuleOp
 
+from qbc.atomic import write_file
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext
 from qbc.pipelines.runner import Step, remaining_pipeline
@@ -160,7 +161,7 @@ class CrashReproducer(Instrumentation):
             return
         self.write(self._before, self._ctx, self.path)
         header = f"// qbc-opt reproducer: {remaining_pipeline(remaining)}\n// versions: {versions_text()}\n"
-        self.path.write_text(header + self.path.read_text())
+        write_file(self.path, header + self.path.read_text(encoding="utf-8"))
         self.written = self.path
 
 

@@ -1,6 +1,6 @@
 """Content-addressed weight store and the container that snapshots are written in."""
 
-from qbc.store.atomic import atomic_write
+from qbc.atomic import atomic_write
 from qbc.store.blob_section import adopt_blobs, blob_sections
 from qbc.store.container import Container, read_container, write_container
 from qbc.store.store import BlobStore, content_key, map_file

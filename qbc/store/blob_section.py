@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from qbc.errors import QBCompilerError
-from qbc.store.container import Container, Pieces, aligned
+from qbc.store.container import Container, IndexedPieces, Pieces, aligned
 from qbc.store.store import BlobStore, content_key
 
 INDEX_SECTION = "blob-index"
@@ -14,14 +14,18 @@ DATA_SECTION = "blobs"
 
 
 def blob_sections(store: BlobStore, keys: Iterable[str]) -> dict[str, Pieces]:
-    """Return the two sections that hold the blobs of `keys`, in sorted key order."""
+    """Return the two sections that hold the blobs of `keys`, in sorted key order.
+
+    The keys are hashes of the bytes, so the section of bytes needs no checksum.
+    """
     ordered = sorted(set(keys))
     rows, offset = [], 0
     for key in ordered:
         size = len(store.bytes(key))
         rows.append([key, offset, size])
         offset = aligned(offset + size)
-    return {INDEX_SECTION: json.dumps(rows, separators=(",", ":")).encode(), DATA_SECTION: _pieces(store, ordered)}
+    index = json.dumps(rows, separators=(",", ":")).encode()
+    return {INDEX_SECTION: index, DATA_SECTION: IndexedPieces(_pieces(store, ordered))}
 
 
 def _pieces(store: BlobStore, keys: list[str]) -> Iterator[bytes | memoryview]:
@@ -36,17 +40,21 @@ def _pieces(store: BlobStore, keys: list[str]) -> Iterator[bytes | memoryview]:
 def adopt_blobs(container: Container, store: BlobStore, *, verify: bool = True) -> list[str]:
     """Register the blobs of a container in `store` (views, nothing is copied) and return their keys.
 
-    Every row is bounded, and with `verify` every key is compared with the hash of its bytes.
+    Every row is bounded, and with `verify` every key is compared with the hash of its bytes; between blobs are zeros.
     """
     data = container.section(DATA_SECTION)
-    keys = []
-    for row in _index_rows(container):
-        key, offset, size = row
+    keys, end = [], 0
+    for key, offset, size in _index_rows(container):
         view = data[offset : offset + size]
-        if len(view) != size or (verify and content_key(view) != key):
+        if offset != aligned(end) or len(view) != size or (verify and content_key(view) != key):
+            raise _damaged(container)
+        if any(data[end:offset]):
             raise _damaged(container)
         store.adopt(key, view)
         keys.append(key)
+        end = offset + size
+    if len(data) != aligned(end) or any(data[end:]):
+        raise _damaged(container)
     return keys
 
 

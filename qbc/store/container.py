@@ -2,8 +2,9 @@
 
 Layout (little-endian): header of 64 bytes = magic "QBCF", kind (4 bytes, "MBLT" or "MXQ "), format version u32, section
 count u32, file size u64, first 16 bytes of the SHA-256 of the section table, zeros; then the table, one row of 64 bytes
-per section: name (24 bytes), offset u64, size u64, first 16 bytes of the SHA-256 of the section, 8 zero bytes; then the
-sections, each aligned to 64 bytes. No time stamps, no paths.
+per section: name (24 bytes), offset u64, size u64, first 16 bytes of the SHA-256 of the section, flags u64 (1: the
+section is checked by the keys of an index, its checksum is zero); then the sections, each aligned to 64 bytes. No time
+stamps, no paths.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
+from qbc.atomic import atomic_write
 from qbc.errors import QBCompilerError
-from qbc.store.atomic import atomic_write
 from qbc.store.store import map_file
 
 ALIGNMENT_BYTES = 64
@@ -24,9 +26,19 @@ FORMAT_VERSION = 1
 MAX_SECTIONS = 64
 _MAGIC = b"QBCF"
 _HEADER = struct.Struct("<4s4sIIQ16s24x")
-_ROW = struct.Struct("<24sQQ16s8x")
+_ROW = struct.Struct("<24sQQ16sQ")
+_CHECKED_BY_INDEX = 1
+_NO_CHECKSUM = bytes(16)
 
-Pieces = bytes | Iterable[bytes | memoryview]
+
+@dataclass(frozen=True)
+class IndexedPieces:
+    """Pieces of a section that another section lists with their hashes, which makes a checksum superfluous."""
+
+    pieces: Iterable[bytes | memoryview]
+
+
+Pieces = bytes | Iterable[bytes | memoryview] | IndexedPieces
 
 
 @dataclass(frozen=True)
@@ -59,12 +71,9 @@ def write_container(path: str | os.PathLike[str], kind: str, sections: Mapping[s
         for name, pieces in sections.items():
             offset = aligned(offset)
             handle.seek(offset)
-            digest, size = hashlib.sha256(), 0
-            for piece in [pieces] if isinstance(pieces, bytes) else pieces:
-                handle.write(piece)
-                digest.update(piece)
-                size += len(piece)
-            rows.append(_ROW.pack(name.encode(), offset, size, digest.digest()[:16]))
+            size, checksum = _write_pieces(handle, pieces)
+            flags = _CHECKED_BY_INDEX if isinstance(pieces, IndexedPieces) else 0
+            rows.append(_ROW.pack(name.encode(), offset, size, checksum, flags))
             offset += size
         table = b"".join(rows)
         handle.truncate(offset)
@@ -74,9 +83,22 @@ def write_container(path: str | os.PathLike[str], kind: str, sections: Mapping[s
         handle.write(table)
 
 
+def _write_pieces(handle: IO[bytes], pieces: Pieces) -> tuple[int, bytes]:
+    """Write a section and return its size and checksum."""
+    if isinstance(pieces, IndexedPieces):
+        return sum(handle.write(piece) for piece in pieces.pieces), _NO_CHECKSUM
+    digest, size = hashlib.sha256(), 0
+    for piece in [pieces] if isinstance(pieces, bytes) else pieces:
+        handle.write(piece)
+        digest.update(piece)
+        size += len(piece)
+    return size, digest.digest()[:16]
+
+
 def read_container(path: str | os.PathLike[str], kind: str | None = None, *, verify: bool = True) -> Container:
     """Open a snapshot; every offset and size is bounded and, with `verify`, every section checksum is compared.
 
+    Who reads a section that an index checks (`adopt_blobs`) compares its pieces with the index.
     Raises INVALID_SNAPSHOT for anything damaged or foreign, UNSUPPORTED_VERSION for a newer format.
     """
     location = Path(path)
@@ -110,12 +132,13 @@ def read_container(path: str | os.PathLike[str], kind: str | None = None, *, ver
 def _sections(path: Path, data: memoryview, table: memoryview, verify: bool) -> dict[str, memoryview]:
     sections: dict[str, memoryview] = {}
     end = _HEADER.size + len(table)
-    for raw_name, offset, size, checksum in _ROW.iter_unpack(table):
+    for raw_name, offset, size, checksum, flags in _ROW.iter_unpack(table):
         name = raw_name.rstrip(b"\0").decode("ascii", "replace")
-        if offset % ALIGNMENT_BYTES or offset < end or offset + size > len(data) or name in sections:
+        misplaced = offset % ALIGNMENT_BYTES or offset < end or offset + size > len(data)
+        if misplaced or name in sections or flags not in (0, _CHECKED_BY_INDEX):
             raise _invalid(path, f"has a damaged table row for section {name!r}")
         section = data[offset : offset + size]
-        if verify and hashlib.sha256(section).digest()[:16] != checksum:
+        if verify and not flags and hashlib.sha256(section).digest()[:16] != checksum:
             raise _invalid(path, f"has a damaged section {name!r} (checksum differs)")
         sections[name] = section
         end = offset + size

@@ -110,6 +110,16 @@ class BlobStore:
         return self._spool(raw)
 
     def _spool(self, raw: memoryview) -> memoryview:
+        try:
+            return self._write_spool(raw)
+        except OSError as error:
+            raise QBCompilerError(
+                f"cannot keep weights in a temporary file: {error.strerror}",
+                code="RESOURCE_ERROR",
+                hint="free space in the directory for temporary files, or set TMPDIR",
+            ) from None
+
+    def _write_spool(self, raw: memoryview) -> memoryview:
         if self._spool_fd is None:
             fd, name = tempfile.mkstemp(prefix="qbc-spool-")
             os.unlink(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +16,9 @@ from qbc.errors import QBCompilerError
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open `path` for writing; the file replaces the old one when the block ends, and nothing is left when it fails.
 
-    On Linux the bytes go to an unnamed file, so even a killed process leaves nothing behind. Raises
-    OUTPUT_WRITE_ERROR naming the path when it cannot be written.
+    On Linux the bytes go to an unnamed file, so even a killed process leaves nothing behind (when an old file is
+    replaced, but for the instant between two system calls). Raises OUTPUT_WRITE_ERROR naming the path when it cannot
+    be written, or is no regular file.
     """
     target = Path(path)
     try:
@@ -27,22 +29,36 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with handle:
             yield handle
             handle.flush()
+            os.fchmod(handle.fileno(), 0o666 & ~_umask())
             os.fsync(handle.fileno())
             if temporary is None:
                 temporary = _link(handle.fileno(), target)
-            os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
+        if temporary != target:
+            os.replace(temporary, target)
     except BaseException as error:
-        if temporary is not None:
+        if temporary is not None and temporary != target:
             temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise _write_error(target, error) from None
         raise
 
 
+def write_file(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file as UTF-8, whole or not at all; its directory is made. Raises OUTPUT_WRITE_ERROR."""
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _write_error(target, error) from None
+    with atomic_write(target) as handle:
+        handle.write(text.encode("utf-8", "surrogatepass"))
+
+
 def _open_temporary(target: Path) -> tuple[BinaryIO, Path | None]:
     if target.is_dir():
-        raise IsADirectoryError(21, "is a directory")
+        raise IsADirectoryError(errno.EISDIR, "is a directory")
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "is not a regular file")  # replacing a device or a pipe would remove it
     unnamed = getattr(os, "O_TMPFILE", 0)
     if unnamed:
         try:
@@ -58,14 +74,22 @@ def _temporary_name(target: Path) -> Path:
 
 
 def _link(descriptor: int, target: Path) -> Path:
-    temporary = _temporary_name(target)
-    temporary.unlink(missing_ok=True)
-    directory = os.open(target.parent, os.O_RDONLY)
+    """Give an unnamed file its name, or a temporary one where the name is taken; returns which."""
+    try:
+        return _link_as(descriptor, target)
+    except FileExistsError:
+        temporary = _temporary_name(target)
+        temporary.unlink(missing_ok=True)
+        return _link_as(descriptor, temporary)
+
+
+def _link_as(descriptor: int, path: Path) -> Path:
+    directory = os.open(path.parent, os.O_RDONLY)
     try:  # a directory descriptor selects linkat, the only call that follows the symbolic link of /proc
-        os.link(f"/proc/self/fd/{descriptor}", temporary, src_dir_fd=directory, follow_symlinks=True)
+        os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=directory, follow_symlinks=True)
     finally:
         os.close(directory)
-    return temporary
+    return path
 
 
 def _umask() -> int:
