@@ -1,53 +1,45 @@
 """CPU seconds of starting the tools, beside the stock xdsl-opt on the same text.
 
-    python -m benchmarks.startup [REPEATS]
+    python -m benchmarks.startup [--quick]
 
-`qbc-opt` reads three lines, parses, verifies and prints them; `qbcompiler --help` prints its usage.
+`qbc-opt` reads three lines, parses, verifies and prints them; `qbcompiler --help` prints its usage. Tests assert which
+modules are not loaded; here are the times.
 """
 
 from __future__ import annotations
 
-import resource
-import statistics
-import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
+
+from benchmarks.measure import Row, arguments, run_process, show
 
 THREE_LINES = "func.func @main(%x: tensor<1x3xf32>) -> tensor<1x3xf32> {\n  func.return %x : tensor<1x3xf32>\n}\n"
-LIMIT_SECONDS = 0.3
+LIMIT_SECONDS, GOAL = 0.3, 1.0
 
 
-def cpu_seconds(command: list[str], repeats: int) -> float:
-    """Return the median CPU time (user and system) of a command over several runs."""
-    times = []
-    for _ in range(repeats):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return statistics.median(times)
-
-
-def main() -> int:
-    """Print the table; the exit status is 1 when a tool takes longer than the limit."""
-    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 9
+def rows(quick: bool) -> Iterator[Row]:
+    """Yield the time of each tool and the ratio to xdsl-opt."""
     scripts = Path(sys.executable).parent
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "three.mlir"
         path.write_text(THREE_LINES)
-        rows = {
-            "qbc-opt, three lines": cpu_seconds([str(scripts / "qbc-opt"), str(path)], repeats),
-            "xdsl-opt, three lines": cpu_seconds([str(scripts / "xdsl-opt"), str(path)], repeats),
-            "qbcompiler --help": cpu_seconds([str(scripts / "qbcompiler"), "--help"], repeats),
-        }
-    for name, seconds in rows.items():
-        print(f"{name:24s} {seconds:6.3f} CPU s")
-    ratio = rows["qbc-opt, three lines"] / rows["xdsl-opt, three lines"]
-    print(f"qbc-opt / xdsl-opt       {ratio:6.2f}   (goal: at most 1.0)")
-    ours = [seconds for name, seconds in rows.items() if not name.startswith("xdsl")]
-    return 0 if max(ours) < LIMIT_SECONDS else 1
+        commands = (
+            [str(scripts / "qbc-opt"), str(path)],
+            [str(scripts / "xdsl-opt"), str(path)],
+            [str(scripts / "qbcompiler"), "--help"],
+        )
+        for command in commands:
+            run_process(command)
+        runs = [[run_process(command).cpu_seconds for command in commands] for _ in range(5 if quick else 15)]
+    ours, peer, face = (median(times) for times in zip(*runs, strict=True))
+    ratio = median(times[0] / times[1] for times in runs)
+    for name, seconds in (("qbc-opt, three lines", ours), ("qbcompiler --help", face)):
+        yield Row(f"start-up, {name}", f"{seconds:.3f} s", f"< {LIMIT_SECONDS} s", seconds < LIMIT_SECONDS)
+    yield Row("start-up, qbc-opt / xdsl-opt", f"{ratio:.2f} (xdsl-opt {peer:.3f} s)", f"<= {GOAL}", ratio <= GOAL)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(show(rows(arguments(__doc__).quick)))

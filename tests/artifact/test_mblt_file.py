@@ -105,7 +105,7 @@ def test_missing_blob_is_named(tmp_path: Path) -> None:
     write_mblt(tmp_path / "m.mblt", _module(context), context.store, Manifest(producer="test"))
     container = read_container(tmp_path / "m.mblt")
     sections = {name: bytes(view) for name, view in container.sections.items()}
-    sections["blob-index"] = b"[]"
+    sections["blob-index"], sections["blobs"] = b"[]", b""
     write_container(tmp_path / "n.mblt", "MBLT", sections)
     with pytest.raises(QBCompilerError, match="lacks blob") as caught:
         read_mblt(tmp_path / "n.mblt", make_context(store=BlobStore()))

@@ -84,11 +84,21 @@ def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
         assert caught.value.code in ("INVALID_SNAPSHOT", "UNSUPPORTED_VERSION")
 
 
+def test_bytes_outside_of_the_index_are_noticed(tmp_path: Path) -> None:
+    _container(tmp_path / "a.mblt")
+    container = read_container(tmp_path / "a.mblt", "MBLT")
+    sections = {name: bytes(view) for name, view in container.sections.items()}
+    for damaged in (sections["blobs"] + b"x", sections["blobs"][:4] + b"x" + sections["blobs"][5:]):
+        write_container(tmp_path / "b.mblt", "MBLT", {**sections, "blobs": damaged})
+        with pytest.raises(QBCompilerError, match="damaged blob index"):
+            adopt_blobs(read_container(tmp_path / "b.mblt"), BlobStore())
+
+
 def _is_padding(data: bytes, position: int) -> bool:
     count = struct.unpack_from("<I", data, 12)[0]
-    rows = [struct.unpack_from("<24sQQ16s8x", data, 64 + 64 * index) for index in range(count)]
+    rows = [struct.unpack_from("<24sQQ16sQ", data, 64 + 64 * index) for index in range(count)]
     in_table = 64 <= position < 64 + 64 * count
-    return not in_table and not any(offset <= position < offset + size for _, offset, size, _ in rows)
+    return not in_table and not any(offset <= position < offset + size for _, offset, size, _, _ in rows)
 
 
 @pytest.mark.parametrize("size", [0, 3, 63, 64, 200])
