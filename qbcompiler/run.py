@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 
-def run_program(path: str, inputs: Sequence[str], output_dir: Path | None, repeat: int) -> int:
+def run_program(path: str, inputs: Sequence[str], output_dir: Path | None, repeat: int, mode: str | None = None) -> int:
     """Run `path` on arrays from files, print what came out, write the outputs when a directory is given."""
     from qbc.driver.files import require_file
     from qbc.runtime import load
@@ -26,7 +26,7 @@ def run_program(path: str, inputs: Sequence[str], output_dir: Path | None, repea
     if repeat < 1:
         raise ArgumentError("--repeat needs a number of at least 1")
     require_file(Path(path))
-    simulator = load(path)
+    simulator = load(path, mode=mode)
     arrays = read_inputs(simulator.program, inputs) if inputs else random_inputs(simulator.program)
     times = []
     outputs: dict[str, Array] = {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from qbc.errors import QBCompilerError
 from qbcompiler.runtime.arrays import batch_size, deliver, shape_error, split_batch
-from qbcompiler.runtime.devices import Accelerator, CoreMode, hardware_error
+from qbcompiler.runtime.devices import CLUSTERS, CORES_PER_CLUSTER, Accelerator, CoreMode, hardware_error
 from qbcompiler.runtime.files import open_file, user_shape, with_layouts
 from qbcompiler.runtime.model_config import ModelConfig
 
@@ -115,8 +115,9 @@ class Model:
     ) -> list[Array]:
         """Run the model on one array or a list of arrays and return the list of outputs.
 
-        Shapes are matched with HWC, then CHW; a leading batch axis may be there or not and may be larger than 1.
-        Layout, batch axis and dtype of the outputs follow the inputs: float in, float out; int8 codes in, codes out.
+        Shapes are matched with HWC, then CHW; a leading batch axis may be there or not and may be larger than 1; in core
+        mode multi four images of a batch run at once. Layout, batch axis and dtype of the outputs follow the inputs:
+        float in, float out; int8 codes in, codes out.
         `outputs` may be an empty list, or arrays to be filled.
         """
         _refuse_cache(cache_size, params)
@@ -154,18 +155,23 @@ class Model:
             raise shape_error(f"the model has {len(tensors)} inputs, {len(arrays)} were given")
         simulator = self._running()
         batch = batch_size(arrays, tensors)
+        images = split_batch(arrays, batch)
+        at_once = self._program.images
+        runs: list[list[Array]] = []
         with self._lock:
-            runs = [self._run_one(simulator, part, layout, as_float) for part in split_batch(arrays, batch)]
+            for start in range(0, len(images), at_once):
+                runs += self._run_images(simulator, images[start : start + at_once], layout, as_float)
         if batch is None:
             return runs[0]
         return [np.concatenate(parts) for parts in zip(*runs, strict=True)]
 
-    def _run_one(
-        self, simulator: Simulator, arrays: Sequence[Array], layout: str | None, as_float: bool
-    ) -> list[Array]:
-        named = {tensor.name: array for tensor, array in zip(self._program.inputs, arrays, strict=True)}
-        results = simulator.run(named, layout=layout, as_float=as_float)
-        return [results[tensor.name] for tensor in self._program.outputs]
+    def _run_images(
+        self, simulator: Simulator, images: Sequence[Sequence[Array]], layout: str | None, as_float: bool
+    ) -> list[list[Array]]:
+        names = [tensor.name for tensor in self._program.inputs]
+        named = [dict(zip(names, arrays, strict=True)) for arrays in images]
+        results = simulator.run_batch(named, layout=layout, as_float=as_float)
+        return [[result[tensor.name] for tensor in self._program.outputs] for result in results]
 
     # --- facts ---
 
@@ -206,8 +212,10 @@ class Model:
         return CoreMode(self._mode)
 
     def get_target_cores(self) -> list[str]:
-        """Return the cores the model runs on, as `cluster:core`."""
-        return ["0:0"]
+        """Return the cores of one run of the model, as `cluster:core`."""
+        clusters = self._config.clusters or range(CLUSTERS)
+        cores = [f"{cluster}:{core}" for cluster in clusters for core in range(CORES_PER_CLUSTER)]
+        return cores[: self._program.cores]
 
     def get_num_model_variants(self) -> int:
         """Return the number of variants (input sizes) in the file."""
@@ -226,18 +234,20 @@ class Model:
     def _choose_mode(self, loaded: LoadedModel) -> str:
         from qbc.runtime import RuntimeStatusError, Status
 
-        modes = {mode for mode, variant in loaded.package.programs if variant == 0}
-        wanted = self._config.core_mode.value
-        if wanted == "auto" and modes:
-            return "single" if "single" in modes else min(modes)
-        if wanted not in modes:
-            held = ", ".join(sorted(modes)) or "none"
-            raise RuntimeStatusError(
-                Status.MODEL_MXQ_AND_MODEL_CONFIG_NOT_MATCH,
-                f"the configuration asks for core mode {wanted!r}, the file holds {held}",
-                hint="choose a mode that the file was compiled for",
-            )
-        return wanted
+        modes = loaded.package.modes
+        wanted = self._config.core_mode
+        if wanted is CoreMode.Auto and len(modes) == 1:
+            return modes[0]
+        if wanted.value in modes:
+            return wanted.value
+        held = ", ".join(modes)
+        if wanted is CoreMode.Auto:
+            message = f"core mode Auto takes a file of exactly one core mode, this one holds {held}"
+            hint = f"choose one with ModelConfig.set_{modes[0]}_core_mode, or compile for one inference scheme"
+        else:
+            message = f"the configuration asks for core mode {wanted.value!r}, the file holds {held}"
+            hint = "choose a mode that the file was compiled for"
+        raise RuntimeStatusError(Status.MODEL_MXQ_AND_MODEL_CONFIG_NOT_MATCH, message, hint=hint)
 
     def _open_model(self) -> LoadedModel:
         if self._loaded is None:
