@@ -125,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--output-dir", type=Path, metavar="DIR", help="write each output as an .npy file")
     command.add_argument("--repeat", type=int, default=1, metavar="N", help="run N times and report the median time")
+    command.add_argument("--core-mode", metavar="MODE", help="core mode to run in (default: single, or the only one)")
     command.set_defaults(handler=_run)
 
     command = commands.add_parser("demo", help="compile and run the digits network", allow_abbrev=False)
@@ -185,7 +186,9 @@ def _add_quantize(command: argparse.ArgumentParser) -> None:
         default=False,
         help="calibrate with random data; for smoke tests",
     )
-    command.add_argument("--inference-scheme", default="single", help="core mode (this version: single)")
+    command.add_argument(
+        "--inference-scheme", default="single", help="core mode: single, multi, global4, global8 or all"
+    )
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:
@@ -296,7 +299,7 @@ def _print_pipeline(settings: CompileOptions, phases: Sequence[str]) -> int:
 def _run(options: argparse.Namespace) -> int:
     from qbcompiler.run import run_program
 
-    return run_program(options.mxq, options.input, options.output_dir, options.repeat)
+    return run_program(options.mxq, options.input, options.output_dir, options.repeat, options.core_mode)
 
 
 def _demo(options: argparse.Namespace) -> int:

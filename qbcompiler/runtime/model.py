@@ -115,8 +115,8 @@ class Model:
     ) -> list[Array]:
         """Run the model on one array or a list of arrays and return the list of outputs.
 
-        Shapes are matched with HWC, then CHW; a leading batch axis may be there or not and may be larger than 1; in core
-        mode multi four images of a batch run at once. Layout, batch axis and dtype of the outputs follow the inputs:
+        Shapes are matched with HWC, then CHW; a leading batch axis may be there or not and may be larger than 1; in
+        core mode multi four images of a batch run at once. Layout, batch axis and dtype of the outputs follow the inputs:
         float in, float out; int8 codes in, codes out.
         `outputs` may be an empty list, or arrays to be filled.
         """
