@@ -11,6 +11,8 @@ from typing import BinaryIO
 
 from qbc.errors import QBCompilerError
 
+_unfinished: set[Path | None] = set()
+
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
@@ -25,6 +27,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         handle, temporary = _open_temporary(target)
     except OSError as error:
         raise _write_error(target, error) from None
+    if temporary is not None:
+        _unfinished.add(temporary)
     try:
         with handle:
             yield handle
@@ -41,6 +45,15 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         if isinstance(error, OSError):
             raise _write_error(target, error) from None
         raise
+    finally:
+        _unfinished.discard(temporary)
+
+
+def remove_unfinished() -> None:
+    """Remove the temporary files that this process is writing: for a process that is about to end."""
+    for path in _unfinished:
+        if path is not None:
+            path.unlink(missing_ok=True)
 
 
 def write_file(path: str | os.PathLike[str], text: str) -> None:
@@ -79,6 +92,7 @@ def _link(descriptor: int, target: Path) -> Path:
         return _link_as(descriptor, target)
     except FileExistsError:
         temporary = _temporary_name(target)
+        _unfinished.add(temporary)
         temporary.unlink(missing_ok=True)
         return _link_as(descriptor, temporary)
 
