@@ -1,4 +1,4 @@
-"""Reading a snapshot of 5,000 operations against parsing the same module as text with xDSL's parser, both in this process.
+"""Reading a snapshot of 5,000 operations against parsing the same module as text with xDSL, both in this process.
 
     python -m benchmarks.snapshot [--quick]
 

@@ -9,7 +9,10 @@ locations are attribute rows, properties and attributes are flat lists key, row,
 
 from __future__ import annotations
 
+import gc
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from xdsl.context import Context
@@ -33,6 +36,23 @@ def write_ir_table(module: ModuleOp) -> bytes:
 
 def read_ir_table(data: bytes | memoryview, context: Context) -> ModuleOp:
     """Rebuild and verify a module; raises DamagedTable for anything that is not a valid table of a valid module."""
+    with _no_collections():
+        return _read(data, context)
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Hold the garbage collector: what is made in between stays alive, looking for cycles takes half of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _read(data: bytes | memoryview, context: Context) -> ModuleOp:
     try:
         table = json.loads(bytes(data))
         if not isinstance(table, dict) or table.get("version") != TABLE_VERSION:

@@ -33,10 +33,10 @@ def element_of(value: SSAValue) -> Attribute:
     return cast("TensorType[Attribute]", value.type).element_type
 
 
-def require(condition: bool, rule: str) -> None:
-    """Raise VerifyException with the broken rule."""
+def require(condition: bool, rule: str, *found: object) -> None:
+    """Raise VerifyException with the broken rule; `found` fills its `{}`, formatted only then (types take long)."""
     if not condition:
-        raise VerifyException(rule)
+        raise VerifyException(rule.format(*found) if found else rule)
 
 
 class MbltOp(PlainFormOp, ABC):

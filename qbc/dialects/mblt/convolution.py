@@ -17,13 +17,12 @@ WINDOW_DEFAULTS: dict[str, object] = {"strides": [1, 1], "padding": [0, 0, 0, 0]
 
 def check_window(op: MbltOp) -> None:
     """Check kernel, strides, padding [top, left, bottom, right] and dilations of an op on N, H, W, C."""
-    require(len(shape_of(op.operands[0])) == 4, f"expected an operand N, H, W, C of rank 4, got {op.operands[0].type}")
-    for name, length in (("kernel", 2), ("strides", 2), ("padding", 4), ("dilations", 2)):
-        require(len(op.ints(name)) == length, f"expected {length} values in {name}, got {list(op.ints(name))}")
-    require(min(op.ints("kernel")) >= 1, f"kernel must be positive, got {list(op.ints('kernel'))}")
-    require(min(op.ints("strides")) >= 1, f"strides must be positive, got {list(op.ints('strides'))}")
-    require(min(op.ints("dilations")) >= 1, f"dilations must be positive, got {list(op.ints('dilations'))}")
-    require(min(op.ints("padding")) >= 0, f"padding must not be negative, got {list(op.ints('padding'))}")
+    x = op.operands[0].type
+    require(len(shape_of(op.operands[0])) == 4, "expected an operand N, H, W, C of rank 4, got {}", x)
+    for name, length, least in (("kernel", 2, 1), ("strides", 2, 1), ("dilations", 2, 1), ("padding", 4, 0)):
+        values = op.ints(name)
+        require(len(values) == length, "expected {} values in {}, got {}", length, name, list(values))
+        require(min(values) >= least, "{} must be at least {}, got {}", name, least, list(values))
 
 
 def window_shape(op: MbltOp, *, ceil_mode: bool = False) -> tuple[int, int]:
@@ -56,7 +55,7 @@ class ConvolutionOp(MbltOp):
         check_window(self)
         check_activation(self)
         groups, channels = self.groups.value.data, shape_of(self.operands[0])[3]
-        require(len(self.weight.shape) == 4, f"expected a weight of rank 4, got {self.weight.type}")
+        require(len(self.weight.shape) == 4, "expected a weight of rank 4, got {}", self.weight.type)
         out_channels = self.weight.shape[0]
         require(channels != DYNAMIC, "the number of channels must be known")
         require(groups >= 1 and channels % groups == 0 and out_channels % groups == 0,

@@ -23,7 +23,7 @@ class BinaryOp(MbltOp):
 
     def check(self) -> None:
         a, b = (element_of(operand) for operand in self.operands)
-        require(a == b, f"expected operands of one element type, got {a} and {b}")
+        require(a == b, "expected operands of one element type, got {} and {}", a, b)
 
     def infer_result_type(self) -> Attribute:
         return self.with_shape(self.broadcast_shape())
@@ -151,7 +151,7 @@ class WhereOp(MbltOp):
     def check(self) -> None:
         condition, a, b = (element_of(operand) for operand in self.operands)
         require(condition == i1, f"expected a condition of i1, got {condition}")
-        require(a == b, f"expected operands of one element type, got {a} and {b}")
+        require(a == b, "expected operands of one element type, got {} and {}", a, b)
 
     def infer_result_type(self) -> Attribute:
         shape = broadcast(*(shape_of(operand) for operand in self.operands))
