@@ -68,8 +68,18 @@ def _latency(result: CompileResult) -> str:
     ]
     shown = f", the {len(rows)} slowest" if len(rows) < len(report["layers"]) else ""
     head = (
-        f"latency on {report['target']}, core mode single ({report['what']}): "
+        f"latency on {report['target']}, core mode {report['mode']} ({report['what']}): "
         f"NPU {report['npu_ms']:.4f} ms, with host transfers {report['end_to_end_ms']:.4f} ms; "
         f"{report['macs'] / 1e6:.2f} M MACs, {human_bytes(report['dram_bytes'])} of external memory traffic"
     )
-    return f"{head}\nlayers{shown}\n{table(('layer', 'operation', 'us', 'bound by', 'M MACs'), rows)}"
+    layers = f"{head}\nlayers{shown}\n{table(('layer', 'operation', 'us', 'bound by', 'M MACs'), rows)}"
+    return f"{layers}\n{_modes(report)}" if "not_modelled" in report else layers
+
+
+def _modes(report: Any) -> str:
+    rows = [
+        (row["mode"], str(row["cores"]), str(row["images"]), f"{row['npu_ms']:.4f}", f"{row['fps_all_cores']:.0f}")
+        for row in report["modes"]
+    ]
+    heads = ("core mode", "cores", "images a run", "NPU ms a run", "images/s on all cores")
+    return f"core modes ({report['not_modelled']})\n{table(heads, rows)}"

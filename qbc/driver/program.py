@@ -39,12 +39,19 @@ def _golden(code: bytes, ctx: DriverContext) -> bytes:
 
 
 def latency_report(ctx: DriverContext) -> dict[str, Any]:
-    """Return the latency estimate of the first program as plain data."""
+    """Return the latency estimate as plain data: layers of the first program, totals of every core mode."""
     from qbc.program import decode_debug, decode_program
-    from qbc.report.latency import latency_table, program_latency
+    from qbc.report.latency import latency_table, mode_row, program_latency
+    from qbc.targets.latency import SYNCHRONIZATION
 
-    image = next(iter(ctx.report[IMAGES_REPORT].values()))
-    return latency_table(program_latency(decode_program(image.code), decode_debug(image.debug), ctx.target))
+    images = ctx.report[IMAGES_REPORT]
+    results = {
+        mode: program_latency(decode_program(image.code), decode_debug(image.debug), ctx.target)
+        for (mode, _), image in images.items()
+    }
+    rows = [mode_row(mode, result) for mode, result in results.items()]
+    report = {"mode": rows[0]["mode"], **latency_table(next(iter(results.values()))), "modes": rows}
+    return {**report, "not_modelled": SYNCHRONIZATION} if any(row["cores"] > 1 for row in rows) else report
 
 
 def module_of_mxq(path: Path, ctx: DriverContext) -> ModuleOp:

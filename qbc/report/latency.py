@@ -9,19 +9,33 @@ from importlib import resources
 from typing import Any
 
 from qbc.program import DebugRow, Program
-from qbc.report.work import layer_works
-from qbc.targets.latency import DISCLAIMER, LatencyEstimate, estimate
+from qbc.report.work import layer_steps
+from qbc.targets.latency import DISCLAIMER, LatencyEstimate, estimate_steps
 from qbc.targets.model import Target
 
-_HOST_BYTES = {"f32": 4, "i32": 4}
+_HOST_BYTES = {"f32": 4, "i32": 4, "u8": 1}
 
 
 def program_latency(program: Program, debug: Sequence[DebugRow], target: Target) -> LatencyEstimate:
-    """Estimate a program on one core of a target, host transfers of float inputs and outputs included."""
+    """Estimate one run of a program on the cores of its mode, host transfers of float inputs and outputs included."""
     host = [*program.inputs, *program.outputs]
-    host_bytes = sum(tensor.operand.size * _HOST_BYTES[tensor.dtype] for tensor in host)
-    works = layer_works(program, debug, target.core.mfu)
-    return estimate(works, target, host_bytes=host_bytes, transfers=len(host))
+    host_bytes = program.images * sum(tensor.operand.size * _HOST_BYTES[tensor.dtype] for tensor in host)
+    steps = layer_steps(program, debug, target.core.mfu)
+    return estimate_steps(
+        steps, target, host_bytes=host_bytes, transfers=len(host), images=program.images, cores=program.cores
+    )
+
+
+def mode_row(mode: str, result: LatencyEstimate) -> dict[str, Any]:
+    """Return the totals of one core mode; a run of mode multi computes four images."""
+    return {
+        "mode": mode,
+        "cores": result.cores,
+        "images": result.images,
+        "npu_ms": round(result.npu_ms, 6),
+        "end_to_end_ms": round(result.end_to_end_ms, 6),
+        "fps_all_cores": round(result.fps_all_cores(), 3),
+    }
 
 
 def latency_table(result: LatencyEstimate) -> dict[str, Any]:

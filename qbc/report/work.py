@@ -1,8 +1,12 @@
-"""What each record of a program costs: MACs, elements by unit and bytes by memory, read off the record alone."""
+"""What each record of a program costs: MACs, elements by unit and bytes by memory, read off the record alone.
+
+A record that computes a block of channels costs that block. Records of several cores that stand together form one step.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from qbc.program import Command, DebugRow, Operand, Program
@@ -16,12 +20,74 @@ _MFU_PASSES = {
     "layer_norm": "passes_layer_norm",
     "div": "passes_div",
 }
+_PER_CHANNEL = ("weight", "bias", "multiplier", "shift")
 _MOVEMENT = frozenset({"reshape", "transpose", "slice", "concat", "expand", "gather", "pad", "tile", "resize_nearest"})
 
 
 def layer_works(program: Program, debug: Sequence[DebugRow], mfu: Mfu) -> list[LayerWork]:
     """Return the work of every record, in program order; `debug` gives names, `mfu` the passes of its functions."""
     return [_work(command, program, _name(command, debug), mfu) for command in program.commands]
+
+
+def layer_steps(program: Program, debug: Sequence[DebugRow], mfu: Mfu) -> list[list[LayerWork]]:
+    """Return the works of the cores at each step: consecutive records on ascending cores run at the same time.
+
+    What several cores read of external memory in one step is read once and handed to all of them.
+    """
+    steps: list[list[LayerWork]] = []
+    previous, seen = 0, set[object]()
+    for command, work in zip(program.commands, layer_works(program, debug, mfu), strict=True):
+        if not steps or command.core <= previous:
+            steps.append([])
+            seen = set()
+        shared = sum(size for what, size in _external_reads(command, program) if what in seen)
+        seen.update(what for what, _ in _external_reads(command, program))
+        steps[-1].append(replace(work, dram_read=work.dram_read - shared))
+        previous = command.core
+    return steps
+
+
+def _external_reads(command: Command, program: Program) -> list[tuple[object, int]]:
+    """Return what a record reads of external memory, and the bytes of each."""
+    block = command.attributes.get("channels")
+    operands = [_part(command, index) for index in range(len(command.inputs))]
+    reads: list[tuple[object, int]] = [(o, o.nbytes) for o in operands if o.space in ("dram", "const")]
+    return [*reads, *(((name, index, block), size) for name, index, size in _constants(command, program))]
+
+
+def _block(command: Command) -> tuple[int, int]:
+    """Return the output channels of a record: first, and one after the last."""
+    block = command.attributes.get("channels")
+    return (block[0], block[1]) if isinstance(block, tuple) else (0, command.output.shape[-1])
+
+
+def _part(command: Command, index: int) -> Operand:
+    """Return the part of input `index` that a record reads; blocks of grouped operations read channels of theirs."""
+    operand = command.inputs[index]
+    if "channels" not in command.attributes:
+        return operand
+    begin, end = _block(command)
+    channels, total = operand.shape[-1], command.output.shape[-1]
+    if index > 0:
+        return replace(operand, shape=(*operand.shape[:-1], end - begin))
+    if int(str(command.attributes.get("groups", 1))) == 1:
+        return operand
+    return replace(operand, shape=(*operand.shape[:-1], channels * (end - begin) // total))
+
+
+def _narrowed(command: Command) -> Command:
+    """Return the record with the operands of its block."""
+    if "channels" not in command.attributes:
+        return command
+    begin, end = _block(command)
+    total = command.output.shape[-1]
+    attributes = dict(command.attributes)
+    groups = int(str(attributes.get("groups", 1)))
+    if groups > 1:
+        attributes["groups"] = groups * (end - begin) // total
+    output = replace(command.output, shape=(*command.output.shape[:-1], end - begin))
+    inputs = tuple(_part(command, index) for index in range(len(command.inputs)))
+    return replace(command, inputs=inputs, output=output, attributes=attributes)
 
 
 def _name(command: Command, debug: Sequence[DebugRow]) -> str:
@@ -31,7 +97,8 @@ def _name(command: Command, debug: Sequence[DebugRow]) -> str:
     return nodes[0] if nodes else f"{debug[command.debug].op}_{command.debug}"
 
 
-def _work(command: Command, program: Program, name: str, mfu: Mfu) -> LayerWork:
+def _work(whole: Command, program: Program, name: str, mfu: Mfu) -> LayerWork:
+    command = _narrowed(whole)
     shape = _mac_shape(command, program)
     vec = dict.fromkeys(("i8", "i16", "i32"), 0)
     mfu_elements, mfu_passes = 0, 1
@@ -49,7 +116,7 @@ def _work(command: Command, program: Program, name: str, mfu: Mfu) -> LayerWork:
         vec_i32=vec["i32"],
         mfu_elements=mfu_elements,
         mfu_passes=mfu_passes,
-        dram_read=_bytes(command.inputs, "dram", "const") + _constant_bytes(command, program),
+        dram_read=_bytes(command.inputs, "dram", "const") + sum(size for _, _, size in _constants(whole, program)),
         dram_write=_bytes((command.output,), "dram"),
         l2_bytes=_bytes((*command.inputs, command.output), "l2"),
         **shape,
@@ -60,10 +127,17 @@ def _bytes(operands: Sequence[Operand], *spaces: str) -> int:
     return sum(operand.nbytes for operand in operands if operand.space in spaces)
 
 
-def _constant_bytes(command: Command, program: Program) -> int:
+def _constants(command: Command, program: Program) -> list[tuple[str, int, int]]:
+    """Return name, index and bytes of the constants that a record reads; of a block only its channels."""
     sizes = {"int8": 1, "int16": 2, "int32": 4, "int64": 8}
-    blobs = [program.blobs[index] for index in command.constants.values()]
-    return sum(sizes[blob.dtype] * prod(blob.shape) for blob in blobs)
+    begin, end = _block(command) if "channels" in command.attributes else (0, 1)
+    total = command.output.shape[-1] if "channels" in command.attributes else 1
+    found = []
+    for name, index in command.constants.items():
+        blob = program.blobs[index]
+        size = sizes[blob.dtype] * prod(blob.shape)
+        found.append((name, index, size * (end - begin) // total if name in _PER_CHANNEL else size))
+    return found
 
 
 def _widest(command: Command) -> str:
@@ -112,7 +186,7 @@ def _product(pixels: int, in_channels: int, out_channels: int, taps: int, groups
 
 
 def _weight_shape(command: Command, program: Program) -> tuple[int, ...]:
-    return program.blobs[command.constants["weight"]].shape
+    return (command.output.shape[-1], *program.blobs[command.constants["weight"]].shape[1:])
 
 
 def _convolution(command: Command, program: Program) -> dict[str, int]:

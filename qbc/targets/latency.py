@@ -1,4 +1,4 @@
-"""Latency of a program on one core of a target, layer by layer: an estimate on an assumed machine.
+"""Latency of a program on the cores of its mode, layer by layer: an estimate on an assumed machine.
 
 A layer takes `max(t_mac, t_vec, t_mfu, t_l2, t_dram)`: its units work at the same time, layers follow each other.
 
@@ -8,17 +8,21 @@ A layer takes `max(t_mac, t_vec, t_mfu, t_l2, t_dram)`: its units work at the sa
     t_l2   = on-chip bytes / (bytes per cycle * clock)
     t_dram = external bytes / (peak * efficiency)
 
+Where several cores work on a layer, each unit takes as long as on the slowest of them, and the external memory serves
+them one after the other. Waiting of cores for each other is not modelled.
+
 Nothing is fitted to a network. The network adds the host transfers and the fixed cost of one call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from qbc.targets.model import Target
 
 DISCLAIMER = "estimate on an assumed machine"
+SYNCHRONIZATION = "waiting of cores for each other is not modelled"
 
 
 @dataclass(frozen=True)
@@ -73,12 +77,14 @@ class LayerTime:
 
 @dataclass(frozen=True)
 class LatencyEstimate:
-    """The layers and totals of one program on one core."""
+    """The layers and totals of one run of a program, which computes `images` images on `cores` cores."""
 
     target: Target
     layers: tuple[LayerTime, ...]
     host_bytes: int
     transfers: int
+    images: int = 1
+    cores: int = 1
 
     @property
     def npu_ms(self) -> float:
@@ -94,25 +100,64 @@ class LatencyEstimate:
 
     @property
     def dram_bytes(self) -> int:
-        """External bytes moved by one image."""
+        """External bytes moved by one run."""
         return sum(layer.work.dram_read + layer.work.dram_write for layer in self.layers)
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of one image."""
+        """Multiply-accumulates of one run."""
         return sum(layer.work.macs for layer in self.layers)
 
     def fps_all_cores(self) -> float:
-        """Images per second with every core on its own image: compute scales, the external memory is shared."""
-        per_image_s = self.npu_ms / 1e3
-        compute = self.target.topology.cores / per_image_s if per_image_s else 0.0
-        traffic = self.target.dram.sustained_bytes_per_s / self.dram_bytes if self.dram_bytes else float("inf")
+        """Images per second with programs on all cores: compute scales, the external memory is shared."""
+        runs = self.target.topology.cores // self.cores
+        seconds = self.npu_ms / 1e3
+        compute = runs * self.images / seconds if seconds else 0.0
+        per_image = self.dram_bytes / self.images
+        traffic = self.target.dram.sustained_bytes_per_s / per_image if per_image else float("inf")
         return min(compute, traffic)
 
 
 def estimate(works: Sequence[LayerWork], target: Target, *, host_bytes: int = 0, transfers: int = 2) -> LatencyEstimate:
     """Estimate a program on one core; `host_bytes` are the bytes of graph inputs and outputs over the host link."""
-    return LatencyEstimate(target, tuple(_layer_time(work, target) for work in works), host_bytes, transfers)
+    return estimate_steps([[work] for work in works], target, host_bytes=host_bytes, transfers=transfers)
+
+
+def estimate_steps(
+    steps: Sequence[Sequence[LayerWork]],
+    target: Target,
+    *,
+    host_bytes: int = 0,
+    transfers: int = 2,
+    images: int = 1,
+    cores: int = 1,
+) -> LatencyEstimate:
+    """Estimate a program whose steps follow each other; the works of a step run on different cores."""
+    layers = tuple(_step_time([_layer_time(work, target) for work in step]) for step in steps)
+    return LatencyEstimate(target, layers, host_bytes, transfers, images, cores)
+
+
+def _step_time(times: Sequence[LayerTime]) -> LayerTime:
+    """Return the time of what several cores do at once: the slowest of each unit, one external memory for all."""
+    first, *others = times
+    if not others:
+        return first
+    works = [time.work for time in times]
+    work = replace(
+        first.work,
+        macs=sum(work.macs for work in works),
+        dram_read=sum(work.dram_read for work in works),
+        dram_write=sum(work.dram_write for work in works),
+        l2_bytes=sum(work.l2_bytes for work in works),
+    )
+    return LayerTime(
+        work,
+        mac_s=max(time.mac_s for time in times),
+        vec_s=max(time.vec_s for time in times),
+        mfu_s=max(time.mfu_s for time in times),
+        l2_s=max(time.l2_s for time in times),
+        dram_s=sum(time.dram_s for time in times),
+    )
 
 
 def _layer_time(work: LayerWork, target: Target) -> LayerTime:
