@@ -10,10 +10,11 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from qbc.dialects.common.graph import NORMALIZED, division_factor
 from qbc.driver.events import Event, EventSink, ignore
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext
@@ -21,10 +22,6 @@ from qbc.passes.base import CompileContext
 if TYPE_CHECKING:
     from qbc.calibration import InputSpec, Preprocessing
     from qbc.config import CompileConfig
-
-
-DIVISION_FACTOR = "mblt.division_factor"  # of an argument that the program takes as uint8
-NORMALIZED = "mblt.normalized"  # of an argument whose normalisation is part of the program
 
 
 class BoundSamples:
@@ -114,14 +111,13 @@ def input_specs(module: ModuleOp) -> list[InputSpec]:
                 hint=f"bind them with --input-shape {name}=...",
             )
         layout = _text(attributes.get("mblt.source_layout"))
-        factor = attributes.get(DIVISION_FACTOR)
         specs.append(
             InputSpec(
                 name,
                 tuple(kind.get_shape()),
                 dtype_name(kind.element_type),
                 layout,
-                factor.value.data if isinstance(factor, FloatAttr) else None,
+                division_factor(func, index),
                 NORMALIZED in attributes,
             )
         )

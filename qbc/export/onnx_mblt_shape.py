@@ -70,8 +70,11 @@ def expand(op: Operation, builder: GraphBuilder) -> None:
 
 
 def pad(op: Operation, builder: GraphBuilder) -> None:
-    """`Pad`."""
+    """`Pad`; one value for each channel as `Pad(x - values) + values`, since ONNX pads with one number."""
     source = op.operands[0]
+    if "values" in op.properties:
+        _pad_channels(op, builder)
+        return
     layout = builder.common_layout(op.operands)
     before, after, mode = integers(op, "before"), integers(op, "after"), text(op, "mode")
     rank = len(before)
@@ -80,6 +83,14 @@ def pad(op: Operation, builder: GraphBuilder) -> None:
     if mode == "constant":
         inputs.append(builder.scalar(number(op, "value", 0.0), "fill", source))
     builder.finish(op, builder.node("Pad", inputs, mode=mode), layout)
+
+
+def _pad_channels(op: Operation, builder: GraphBuilder) -> None:
+    values = builder.initializer(builder.read(op.properties["values"]), "values")
+    amounts = builder.integers([*integers(op, "before"), *integers(op, "after")], "pads")
+    shifted = builder.node("Sub", [builder.last(op.operands[0]), values])
+    padded = builder.node("Pad", [shifted, amounts], mode="constant")
+    builder.finish(op, builder.node("Add", [padded, values]), LAST)
 
 
 def gather(op: Operation, builder: GraphBuilder) -> None:

@@ -29,7 +29,7 @@ _OPERAND = re.compile(r"(const|dram|l2)\[0x([0-9a-f]+):((?:\d+x)*)(i8|i16|i32)\]
 _PROGRAM = re.compile(rf"program ({_STRING}) ({'|'.join(MODE_NAMES)}) variant (\d+)")
 _ARENA = re.compile(r"arena (\w+) (\d+)")
 _BLOB = re.compile(r"blob \d+ ([0-9a-f]{32}) (int\d+) ((?:\d+x)*\d+|scalar)")
-_HOST = re.compile(rf"(input|output) ({_STRING}) (f32|i32) (\S+) : (-?\d+) ({_STRING}) = (\S+)(?: copies (\S+))?")
+_HOST = re.compile(rf"(input|output) ({_STRING}) (f32|i32|u8) (\S+) : (-?\d+) ({_STRING}) = (\S+)(?: copies (\S+))?")
 _RECORD = re.compile(r"[0-9a-f]{4,} (?:c(\d+)\.)?(\w+) (\S+) = ([^{]*) \{(.*)\} ; (\d+)")
 _ENTRY = re.compile(r"(\w+)=(\[[^\]]*\]|[^,\[]+)(?:, |$)")
 

@@ -19,7 +19,7 @@ from qbc.program.words import WordReader, WordWriter
 MAGIC = int.from_bytes(b"QBCP", "little")
 PROGRAM_VERSION = 2
 _SINGLE_VERSION = 1
-HOST_DTYPES: tuple[str, ...] = ("f32", "i32")
+HOST_DTYPES: tuple[str, ...] = ("f32", "i32", "u8")
 SOURCE_LAYOUTS: tuple[str, ...] = ("", "ncw", "nchw", "ncdhw")
 MAX_ARENA_BYTES = 1 << 34
 _KEY_DIGITS = 32

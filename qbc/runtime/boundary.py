@@ -2,7 +2,8 @@
 
 A float input is quantized as `clamp(rint(x / scale), qmin - zero_point, qmax - zero_point) + zero_point`, an output
 dequantized as `float32(code - zero_point) * scale`. Codes given as int8, uint8 (code + 128) or int16 are taken as they
-are, and outputs then are codes too.
+are, and outputs then are codes too. An input of host type u8 takes uint8 values 0..255 (its stored bytes) and nothing
+else, and outputs stay floats.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def to_device(tensor: HostTensor, array: Array, wanted: str | None = None) -> tu
     """Return the stored codes of one input (channel-last, batch axis present) and how it was given."""
     array = np.asarray(array)
     form = match_layout(tensor, array.shape, wanted)
-    is_code = array.dtype.name in _CODE_DTYPES.get(tensor.operand.dtype, ())
+    is_code = tensor.dtype != "u8" and array.dtype.name in _CODE_DTYPES.get(tensor.operand.dtype, ())
     if not form.has_batch:
         array = array[None]
     if form.layout == SOURCE:
@@ -89,6 +90,8 @@ def _store_codes(tensor: HostTensor, array: Array) -> Array:
 def _encode(tensor: HostTensor, array: Array) -> Array:
     if tensor.dtype == "i32":
         return _indices(tensor, array)
+    if tensor.dtype == "u8":
+        return _pixels(tensor, array)
     if array.dtype.kind != "f":
         codes = " or ".join(_CODE_DTYPES[tensor.operand.dtype])
         raise dtype_mismatch(
@@ -96,6 +99,12 @@ def _encode(tensor: HostTensor, array: Array) -> Array:
         )
     quantized = quantize_to_codes(array, tensor.scale, tensor.zero_point, tensor.operand.dtype)
     return store_codes(quantized, tensor.operand.dtype)
+
+
+def _pixels(tensor: HostTensor, array: Array) -> Array:
+    if array.dtype != np.uint8:
+        raise dtype_mismatch(f"input {tensor.name!r} has dtype {array.dtype.name}, expected uint8 values 0..255")
+    return np.ascontiguousarray(array)
 
 
 def _indices(tensor: HostTensor, array: Array) -> Array:

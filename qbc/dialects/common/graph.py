@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FusedLoc, NameLoc, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, FusedLoc, NameLoc, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
+
+from qbc.errors import QBCompilerError
 
 
 def argument_names(func: FuncOp) -> list[str]:
@@ -22,6 +25,37 @@ def result_names(func: FuncOp) -> list[str]:
 def source_layouts(attributes: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str | None]:
     """Return `mblt.source_layout` of each argument or result, None where the layout did not change."""
     return [_text(entry, ("mblt.source_layout",)) for entry in _entries(attributes, count)]
+
+
+DIVISION_FACTOR = "mblt.division_factor"  # of an argument that is taken as uint8: its value is `byte / factor`
+NORMALIZED = "mblt.normalized"  # of an argument whose normalisation is part of the function
+
+
+def division_factor(func: FuncOp, index: int) -> float | None:
+    """Return the division factor of a uint8 argument, None for other arguments."""
+    attribute = _entries(func.arg_attrs, len(func.function_type.inputs))[index].data.get(DIVISION_FACTOR)
+    return float(attribute.value.data) if isinstance(attribute, FloatAttr) else None
+
+
+def set_argument_attribute(func: FuncOp, index: int, name: str, value: Attribute) -> None:
+    """Set one attribute of an argument."""
+    entries = list(_entries(func.arg_attrs, len(func.function_type.inputs)))
+    entries[index] = DictionaryAttr({**entries[index].data, name: value})
+    func.arg_attrs = ArrayAttr(entries)
+
+
+def chosen_arguments(func: FuncOp, names: Sequence[str]) -> list[int]:
+    """Return the positions of the arguments with the given names, of all where none is given.
+
+    Raises CONFIG_ERROR with the near names for a name that no argument has.
+    """
+    known = argument_names(func)
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"inputs are {', '.join(known)}"
+            raise QBCompilerError(f"{name!r} is no input of the model", code="CONFIG_ERROR", hint=hint)
+    return [index for index, name in enumerate(known) if not names or name in names]
 
 
 def location_names(location: Attribute) -> tuple[str, ...]:

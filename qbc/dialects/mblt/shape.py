@@ -7,11 +7,12 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, var_operand_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, var_operand_def
 
+from qbc.dialects.blob import BlobAttr
 from qbc.dialects.common.properties import f32_prop, int_list_prop, int_prop, str_prop
 from qbc.dialects.common.shapes import DYNAMIC, broadcast, compatible, normalize_axis
-from qbc.dialects.mblt.base import TENSOR, MbltOp, element_of, require, shape_of
+from qbc.dialects.mblt.base import TENSOR, MbltOp, check_blob, element_of, require, shape_of
 
 
 @irdl_op_definition
@@ -112,7 +113,8 @@ class ExpandOp(MbltOp):
 class PadOp(MbltOp):
     """Add `before` and `after` elements at the ends of every axis.
 
-    mode "constant" adds `value`, "edge" the outermost element, "reflect" the mirror image without the outermost one.
+    mode "constant" adds `value`, or `values[c]` (a blob of shape [C]) in channel c of the last axis, which then is not
+    padded; "edge" the outermost element, "reflect" the mirror image without the outermost one.
     """
 
     name = "mblt.pad"
@@ -122,6 +124,7 @@ class PadOp(MbltOp):
     after = int_list_prop()
     mode = str_prop()
     value = f32_prop()
+    values = opt_prop_def(BlobAttr)
 
     def check(self) -> None:
         rank, mode = len(shape_of(self.operands[0])), self.mode.data
@@ -129,6 +132,10 @@ class PadOp(MbltOp):
         for name in ("before", "after"):
             require(len(self.ints(name)) == rank, f"expected {rank} values in {name}, got {list(self.ints(name))}")
             require(min(self.ints(name), default=0) >= 0, f"{name} must not be negative, got {list(self.ints(name))}")
+        if self.values is not None:
+            require(mode == "constant", "values exist only with the mode constant")
+            check_blob(self.values, shape_of(self.operands[0])[-1:], "values")
+            require(self.ints("before")[-1] == self.ints("after")[-1] == 0, "with values the last axis is not padded")
 
     def infer_result_type(self) -> Attribute:
         sizes = zip(shape_of(self.operands[0]), self.ints("before"), self.ints("after"), strict=True)

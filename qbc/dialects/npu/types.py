@@ -12,7 +12,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 ELEMENT_BYTES = {"i8": 1, "i16": 2, "i32": 4}
-HOST_DTYPES = ("f32", "i32")
+HOST_DTYPES = ("f32", "i32", "u8")
 SOURCE_LAYOUTS = ("", "ncw", "nchw", "ncdhw")
 _ELEMENTS: dict[str, IntegerType] = {"i8": IntegerType(8), "i16": IntegerType(16), "i32": IntegerType(32)}
 
@@ -83,7 +83,8 @@ class HostTensorAttr(ParametrizedAttribute):
     """`#npu.host<"input", f32, 0.0078125 : 0, "nchw">`: how the host sees a graph input or output.
 
     `f32` values are quantized and dequantized at the boundary with the scale and zero point; `i32` values (indices)
-    pass unchanged. The layout is that of the source model where it differs from the channel-last layout, else "".
+    pass unchanged; `u8` values (inputs only) are the stored bytes: 0..255 is the code -128..127. The layout is that of
+    the source model where it differs from the channel-last layout, else "".
     """
 
     name = "npu.host"

@@ -98,7 +98,8 @@ class ExpandOp(UnaryOp):
 class PadOp(UnaryOp):
     """Adds `before` and `after` elements on each axis.
 
-    Float levels: `mode` "constant" with `value`. Materialized: `value` is a code, or `codes` holds one per channel.
+    Float levels: `mode` "constant" with `value`, or `values` (one for each channel of the last axis). Materialized:
+    `value` is a code, or `codes` holds one per channel.
     """
 
     name = "quant.pad"
@@ -106,6 +107,7 @@ class PadOp(UnaryOp):
     after = prop_def(INTS)
     mode = opt_prop_def(TEXT)
     value = opt_prop_def(FLOAT | INT)
+    values = opt_prop_def(BLOB)
     codes = opt_prop_def(BLOB)
 
     def infer_shape(self) -> tuple[int, ...] | None:

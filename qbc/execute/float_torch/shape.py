@@ -52,6 +52,11 @@ def pad(op: Operation, scope: Scope) -> Kernel:
     if mode == "constant":
         value = number(op, "value", 0.0)
         pairs = [size for pair in zip(reversed(before), reversed(after), strict=True) for size in pair]
+        if "values" in op.properties:
+            border = scope.tensor(op.properties["values"])
+            return lambda x: torch.where(
+                functional.pad(torch.ones_like(x), pairs) == 0, border, functional.pad(x, pairs)
+            )
         return lambda x: functional.pad(x, pairs, value=value)
 
     def kernel(x: torch.Tensor) -> torch.Tensor:

@@ -48,7 +48,7 @@ class _FusePad(RewritePattern):
         pad = made_by(op.operands[0], PadOp)
         if pad is None or single_user(op.operands[0]) is not op:
             return
-        if text(pad, "mode") != "constant" or number(pad, "value", 0.0) != 0.0:
+        if text(pad, "mode") != "constant" or number(pad, "value", 0.0) != 0.0 or "values" in pad.properties:
             return
         before, after = integers(pad, "before"), integers(pad, "after")
         if any((before[0], before[3], after[0], after[3])):

@@ -19,7 +19,7 @@ from xdsl.rewriter import Rewriter
 
 from qbc.dialects.blob import read_blob, write_blob
 from qbc.dialects.common.access import tensor_type
-from qbc.dialects.common.graph import argument_names, result_names, source_layouts
+from qbc.dialects.common.graph import argument_names, division_factor, result_names, source_layouts
 from qbc.dialects.common.properties import int_list
 from qbc.dialects.npu import KERNEL_OPS, ConstantOp, HostTensorAttr, KernelOp, NpuTensorType, ProgramOp, ReturnOp
 from qbc.dialects.quant.types import quantized_element
@@ -102,6 +102,8 @@ class _Conversion:
         hosts = []
         for argument, label, layout in zip(arguments, names, layouts, strict=True):
             tensor, host = self._host_input(argument, label, layout or "")
+            if division_factor(self.func, argument.index) is not None:
+                host = HostTensorAttr.of(label, "u8", host.scale.value.data, host.zero_point.value.data, layout or "")
             value = self.block.insert_arg(tensor, len(self.block.args))
             value.name_hint = argument.name_hint
             self.values[argument] = value

@@ -209,7 +209,7 @@ def _copies(op: Operation, table: ParamTable) -> bool:
     """Return whether the result holds elements of the operands only and shares their row: it adds no information."""
     if not isinstance(op, SHARED_BY_UNION) and not is_movement(op):
         return False
-    if isinstance(op, quant.PadOp) and number(op, "value", 0.0) != 0.0:
+    if isinstance(op, quant.PadOp) and (number(op, "value", 0.0) != 0.0 or "values" in op.properties):
         return False
     return len({table.row_of(value) for value in tied_values(op)}) == 1
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from qbc.dialects import quant
+from qbc.dialects.common.graph import division_factor
 from qbc.dialects.quant import ParamTable, quantized_values
 from qbc.dialects.quant.base import text
 from qbc.passes.quant.legality import UnionFind, is_movement, quant_ops, ties_at_creation
@@ -17,19 +21,59 @@ HEAD_ENCODING = ("i8", 1.0 / 255.0, -128)
 
 def assign_rows(module: ModuleOp, method: int) -> None:
     """Add one row for each set of tied values, in program order, and fix the encodings of probability heads."""
+    groups = _tied_sets(module, method)
+    separated = [_separate_bytes(members) for members in groups]
+    if any(separated):
+        groups = _tied_sets(module, method)
+    table = ParamTable(module)
+    for members in groups:
+        row = table.new_row()
+        for value in members:
+            table.assign(value, row)
+        encoding = _byte_encoding(members) or (HEAD_ENCODING if _is_probability_head(members) else None)
+        if encoding is not None:
+            table.set_encoding(row, *encoding)
+            row.properties["fixed"] = UnitAttr()
+
+
+def _tied_sets(module: ModuleOp, method: int) -> list[list[SSAValue]]:
     sets = UnionFind(quantized_values(module))
     for op in quant_ops(module):
         tied = ties_at_creation(op, method)
         if tied:
             sets.union(tied)
-    table = ParamTable(module)
-    for members in sets.groups().values():
-        row = table.new_row()
-        for value in members:
-            table.assign(value, row)
-        if _is_probability_head(members):
-            table.set_encoding(row, *HEAD_ENCODING)
-            row.properties["fixed"] = UnitAttr()
+    return list(sets.groups().values())
+
+
+def _byte_encoding(members: Sequence[SSAValue]) -> tuple[str, float, int] | None:
+    """Return the encoding that a uint8 graph input among the members dictates: the code is the byte minus 128."""
+    factors = {factor for value in members if (factor := _byte_factor(value)) is not None}
+    return ("i8", 1.0 / factors.pop(), -128) if factors else None
+
+
+def _byte_factor(value: SSAValue) -> float | None:
+    """Return the division factor where a value is a uint8 graph input that was just quantized."""
+    if not isinstance(value.owner, quant.QuantizeOp):
+        return None
+    argument = value.owner.operands[0]
+    if not isinstance(argument, BlockArgument) or not isinstance(function := argument.owner.parent_op(), FuncOp):
+        return None
+    return division_factor(function, argument.index)
+
+
+def _separate_bytes(members: Sequence[SSAValue]) -> bool:
+    """Put a requantize behind uint8 inputs that are tied to values of another origin; return whether there were any."""
+    bytes_ = [value for value in members if _byte_factor(value) is not None]
+    others = [value for value in members if value not in bytes_ and not _is_moved(value)]
+    if not bytes_ or (not others and len({_byte_factor(value) for value in bytes_}) == 1):
+        return False
+    for value in bytes_:
+        quantize = cast("quant.QuantizeOp", value.owner)
+        copy = quant.RequantizeOp.make([value], value.type, {}, quantize.location)
+        value.replace_all_uses_with(copy.results[0])
+        copy.operands[0] = value
+        Rewriter.insert_op(copy, InsertPoint.after(quantize))
+    return True
 
 
 def _is_probability_head(members: Sequence[SSAValue]) -> bool:

@@ -29,7 +29,7 @@ def movement(*names: str) -> Rule:
 
 
 def pad(workspace: Workspace, op: Operation) -> Result:
-    """The padding value becomes a code."""
+    """The padding value becomes a code, or values become one code for each channel."""
     from qbc.algorithms.fixed_point import code_of
 
     value = op.properties.get("value")
@@ -37,6 +37,14 @@ def pad(workspace: Workspace, op: Operation) -> Result:
     if workspace.is_integer(op.results[0]):
         return Result({**kept(op, "before", "after"), "value": int_attr(int(real))})
     x = workspace.encoding(op.results[0])
+    if "values" in op.properties:
+        import numpy as np
+
+        from qbc.algorithms.fixed_point import codes_of
+
+        codes = codes_of(workspace.read(op, "values"), x.scale, x.zero_point, x.low, x.high)
+        stored = workspace.write(codes.astype(np.int8 if x.storage == "i8" else np.int16))
+        return Result({**kept(op, "before", "after"), "codes": stored})
     code = code_of(real, x.scale, x.zero_point, x.low, x.high)
     return Result({**kept(op, "before", "after"), "value": int_attr(code)})
 

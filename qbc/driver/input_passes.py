@@ -1,0 +1,42 @@
+"""Passes over graph inputs that the configuration asks for; they open the quantize phase."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from qbc.pipelines.grammar import Nest, PassCall, Pipeline, Value
+
+if TYPE_CHECKING:
+    from qbc.config import CompileConfig
+
+
+def input_passes(config: CompileConfig) -> Pipeline:
+    """Return `mblt-uint8-inputs` and `mblt-fuse-normalize` as the sections uint8Input and preprocessing say."""
+    calls: list[PassCall] = []
+    bytes_ = config.uint8_input
+    if bytes_.apply:
+        calls.append(_call("mblt-uint8-inputs", inputs=tuple(bytes_.inputs), division_factor=bytes_.division_factor))
+    images = config.preprocessing
+    if images.apply:
+        for names, pipeline in ((name, inner.pipeline) for name, inner in images.input_configs.items()):
+            calls += [_normalize(operation, (names,)) for operation in _fused(pipeline)]
+        calls += [_normalize(operation, ()) for operation in _fused(images.pipeline)]
+    return Pipeline((Nest("func.func", tuple(calls)),)) if calls else Pipeline()
+
+
+def _fused(pipeline: list[Any]) -> list[Any]:
+    return [operation for operation in pipeline if getattr(operation, "fuse_into_first_layer", False)]
+
+
+def _normalize(operation: Any, inputs: tuple[str, ...]) -> PassCall:
+    return _call(
+        "mblt-fuse-normalize",
+        mean=tuple(operation.mean),
+        std=tuple(operation.std),
+        scale=255.0 if operation.scale_to_uint8 else 1.0,
+        inputs=inputs,
+    )
+
+
+def _call(name: str, **options: Value) -> PassCall:
+    return PassCall(name, tuple((key.replace("_", "-"), value) for key, value in options.items()))
