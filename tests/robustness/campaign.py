@@ -8,7 +8,9 @@ survive a fork. It prints one line for each fault, how often each error code cam
 
 from __future__ import annotations
 
+import gc
 import importlib
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -20,14 +22,17 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numba
 import numpy as np
 
+import qbc
+import qbcompiler
 from tests.robustness.mutate import BY_FORMAT
 from tests.robustness.outcome import leftovers, run_cli
 from tests.robustness.zoo import write_zoo, zoo_inputs
 from tests.support.networks import NETWORKS, scratch
 
-PRELOADED = ("torch", "onnx", "onnxruntime", "qbcompiler.cli", "qbc.driver.compile", "qbc.kernels", "qbc.runtime.load")
+LIBRARIES = ("torch", "onnx", "onnx.version_converter", "onnxruntime")
 LIT_TESTS = Path(__file__).parents[2] / "lit_tests"
 PIPELINE = re.compile(r"--pass-pipeline='([^']*)'")
 TARGET = ("--target-device", "aries-rb")
@@ -35,8 +40,9 @@ TARGET = ("--target-device", "aries-rb")
 
 @dataclass(frozen=True)
 class Origin:
-    """A sound model (or lit test) with four samples, and the file of the format to be damaged."""
+    """A sound model (or lit test) with two samples, and the file of the format to be damaged."""
 
+    network: str
     model: Path
     samples: Path
     file: Path
@@ -55,7 +61,7 @@ def _onnx(mutant: Path, work: Path, origin: Origin) -> tuple[list[str], set[str]
 
 def _mblt(mutant: Path, work: Path, origin: Origin) -> tuple[list[str], set[str]]:
     output = ["--output", str(work / "out.mxq"), *TARGET]
-    return ["quantize", "--mblt", str(mutant), "--use-random-calib", *output], {mutant.name}
+    return ["quantize", "--mblt", str(mutant), "--calib-data-path", str(origin.samples), *output], {mutant.name}
 
 
 def _mxq(mutant: Path, work: Path, origin: Origin) -> tuple[list[str], set[str]]:
@@ -65,11 +71,13 @@ def _mxq(mutant: Path, work: Path, origin: Origin) -> tuple[list[str], set[str]]
 
 
 def _npy(mutant: Path, work: Path, origin: Origin) -> tuple[list[str], set[str]]:
+    """Quantize with one sound sample and the mutant, which comes first."""
     samples = work / "samples"
-    shutil.copytree(origin.samples, samples)
-    mutant.rename(samples / "zzz.npy")
-    model = ["compile", "--model", str(origin.model), *TARGET]
-    return [*model, "--calib-data-path", str(samples), "--output", str(work / "out.mxq")], {"samples"}
+    samples.mkdir()
+    mutant.rename(samples / "0.npy")
+    shutil.copy(origin.samples / "1.npy", samples)
+    snapshot = ["quantize", "--mblt", str(_origin(origin.network, "mblt").file), *TARGET]
+    return [*snapshot, "--calib-data-path", str(samples), "--output", str(work / "out.mxq")], {"samples"}
 
 
 def _mlir(mutant: Path, work: Path, origin: Origin) -> tuple[list[str], set[str]]:
@@ -90,17 +98,17 @@ def _origin(network: str, format_name: str) -> Origin:
     model = write_zoo(directory / "zoo.onnx") if is_zoo else NETWORKS[network].path()
     samples = directory / "samples"
     samples.mkdir()
-    for index, sample in enumerate(zoo_inputs(4, 1) if is_zoo else NETWORKS[network].inputs(4, 1)):
+    for index, sample in enumerate(zoo_inputs(2, 1) if is_zoo else NETWORKS[network].inputs(2, 1)):
         np.save(samples / f"{index}.npy", sample)
     if format_name == "onnx":
-        return Origin(model, samples, model)
+        return Origin(network, model, samples, model)
     if format_name == "npy":
-        return Origin(model, samples, samples / "0.npy")
+        return Origin(network, model, samples, samples / "0.npy")
     file = directory / f"origin.{format_name}"
     command = ["parse"] if format_name == "mblt" else ["compile", *TARGET, "--calib-data-path", str(samples)]
     arguments = [*command, "--model", str(model), "--output", str(file), "--quiet"]
     subprocess.run([sys.executable, "-m", "qbcompiler", *arguments], check=True, capture_output=True)
-    return Origin(model, samples, file)
+    return Origin(network, model, samples, file)
 
 
 @cache
@@ -112,15 +120,27 @@ def _texts() -> list[Origin]:
             file = scratch() / f"{test.stem}-{len(origins)}.mlir"
             file.write_text(re.sub(r"^ *//.*$\n?", "", part, flags=re.MULTILINE), encoding="utf-8")
             if file.read_text(encoding="utf-8").strip():
-                origins.append(Origin(test, test, file))
+                origins.append(Origin(test.stem, test, test, file))
     return origins
+
+
+def preload() -> None:
+    """Load what mutants need before they fork, or each of them would load it again."""
+    for package in (qbc, qbcompiler):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith(("__main__", "qbcompiler.demo")):
+                importlib.import_module(module.name)
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    numba.njit(lambda x: x + 1)(1)
+    gc.collect()
+    gc.freeze()
 
 
 def run_campaign(format_name: str, count: int, directory: Path, seed: int = 0) -> tuple[list[str], Counter[str]]:
     """Return the faults, one line each with the mutation to repeat it, and how often each error code came."""
     origins = _texts() if format_name == "mlir" else [_origin(network, format_name) for network in ("digits", "zoo")]
-    for name in PRELOADED:
-        importlib.import_module(name)
+    preload()
     faults: list[str] = []
     codes: Counter[str] = Counter()
     for index in range(count):
