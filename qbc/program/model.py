@@ -64,9 +64,9 @@ class Blob:
 class HostTensor:
     """A graph input or output as the host sees it, and where its codes lie.
 
-    `dtype` is `f32` (converted with scale and zero point at the boundary), `u8` (an input whose bytes are stored as they
-    are) or `i32` (passed unchanged). A program that
-    takes several images has the codes of the first at `operand`, those of the others at the addresses `copies`.
+    `dtype` is `f32` (converted with scale and zero point at the boundary), `u8` (an input whose bytes are stored as
+    they are) or `i32` (passed unchanged). A program that takes several images has the codes of the first at `operand`,
+    those of the others at the addresses `copies`.
     """
 
     name: str

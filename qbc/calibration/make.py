@@ -1,0 +1,113 @@
+"""Making calibration sets: pictures in, one `.npy` a sample and a list of them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qbc.calibration.arrays import tensor_to_array
+from qbc.calibration.files import IMAGE_SUFFIXES
+from qbc.calibration.images import read_image
+from qbc.calibration.recipe import Recipe, read_recipe
+from qbc.errors import ArgumentError, QBCompilerError
+
+Array = npt.NDArray[Any]
+
+
+def make_calib(
+    args_pre: str | Path | Mapping[str, Any],
+    data_dir: str | Path,
+    save_dir: str | Path,
+    save_name: str,
+    max_size: int | None = None,
+) -> Path:
+    """Preprocess pictures as a YAML recipe says and save them as a calibration set.
+
+    `args_pre` is the recipe (a file or its content), `data_dir` a directory whose pictures are taken, those in
+    directories below too. Writes `<save_dir>/<save_name>/` with one `.npy` a picture and `<save_dir>/<save_name>.txt`
+    with their paths; both are calibration data. `max_size` bounds the number of samples: they are spread evenly over
+    the sorted files. Returns the directory.
+    """
+    recipe = args_pre if isinstance(args_pre, Recipe) else read_recipe(args_pre)
+    return _make(lambda path: recipe.apply(read_image(path, 3), path), data_dir, save_dir, save_name, max_size)
+
+
+def make_calib_man(
+    pre_ftn: Callable[[str], Any],
+    data_dir: str | Path,
+    save_dir: str | Path,
+    save_name: str,
+    max_size: int | None = None,
+) -> Path:
+    """Like `make_calib`, with a function of your own: it gets the path of a picture, returns an array or tensor."""
+    if not callable(pre_ftn):
+        raise ArgumentError(f"pre_ftn is {type(pre_ftn).__name__}, expected a function from a path to an array")
+
+    def apply(path: Path) -> Array:
+        result = pre_ftn(str(path))
+        if type(result).__module__.split(".")[0] == "torch":
+            return tensor_to_array(result)
+        array = np.asarray(result)
+        if array.dtype.kind not in "fiub":
+            raise ArgumentError(f"pre_ftn returned {type(result).__name__} for {path}, expected an array or tensor")
+        return array
+
+    return _make(apply, data_dir, save_dir, save_name, max_size)
+
+
+def _make(
+    apply: Callable[[Path], Array], data_dir: str | Path, save_dir: str | Path, save_name: str, max_size: int | None
+) -> Path:
+    if not save_name or Path(save_name).name != save_name:
+        raise ArgumentError(f"save_name {save_name!r} is not a plain name")
+    pictures = _pictures(Path(data_dir), max_size)
+    directory = Path(save_dir) / save_name
+    targets = _targets(pictures, Path(data_dir), directory)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        odd = sorted({path.name for path in directory.iterdir()} - {path.name for path in targets})
+        if odd:
+            raise QBCompilerError(
+                f"{directory} holds {odd[0]!r}, which is not one of the new samples",
+                code="OUTPUT_WRITE_ERROR",
+                hint="choose another save_name, or empty the directory",
+            )
+        for picture, target in zip(pictures, targets, strict=True):
+            np.save(target, apply(picture), allow_pickle=False)
+        listing = Path(save_dir) / f"{save_name}.txt"
+        listing.write_text("".join(f"{save_name}/{target.name}\n" for target in targets), encoding="utf-8")
+    except OSError as error:
+        message = f"cannot write the calibration set {directory}: {error.strerror or error}"
+        raise QBCompilerError(message, code="OUTPUT_WRITE_ERROR") from None
+    return directory
+
+
+def _pictures(directory: Path, max_size: int | None) -> list[Path]:
+    if not directory.is_dir():
+        raise ArgumentError(f"data_dir {str(directory)!r} is no directory")
+    files = sorted(path for path in directory.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file())
+    if not files:
+        raise QBCompilerError(
+            f"{directory}: no picture in it or in directories below",
+            code="NO_CALIBRATION_DATA",
+            hint=f"known are {', '.join(sorted(IMAGE_SUFFIXES))}",
+        )
+    if max_size is None or max_size < 0 or max_size >= len(files):
+        return files
+    if max_size == 0:
+        raise ArgumentError("max_size must not be 0")
+    return [files[index * len(files) // max_size] for index in range(max_size)]
+
+
+def _targets(pictures: list[Path], root: Path, directory: Path) -> list[Path]:
+    """Return a file name for each picture: its path below the root, with the suffix where two would be the same."""
+    stems = ["__".join(picture.relative_to(root).with_suffix("").parts) for picture in pictures]
+    names = [
+        stem if stems.count(stem) == 1 else f"{stem}_{picture.suffix[1:].lower()}"
+        for stem, picture in zip(stems, pictures, strict=True)
+    ]
+    return [directory / f"{name}.npy" for name in names]
