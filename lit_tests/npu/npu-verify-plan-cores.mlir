@@ -65,6 +65,25 @@ npu.program @shared target("aries-rb") mode("multi") variant(0) inputs(#npu.host
 
 // -----
 
+// CHECK: V14: the buffer of {{Y[23]}} of core {{[23]}} overlaps the buffer of {{Y[23]}} of core {{[23]}}
+npu.program @overlap target("aries-rb") mode("multi") variant(0) inputs(#npu.host<"x", f32, 0.5 : 0>) outputs(#npu.host<"y", f32, 0.25 : 0>) {
+  %x0 = npu.buffer {type = !npu.t<1x4xi8>, size = 4, space = "dram", address = 0, input = 0} : !npu.buffer
+  %x1 = npu.buffer {type = !npu.t<1x4xi8>, size = 4, space = "dram", address = 64, input = 1} : !npu.buffer
+  %x2 = npu.buffer {type = !npu.t<1x4xi8>, size = 4, space = "dram", address = 128, input = 2} : !npu.buffer
+  %x3 = npu.buffer {type = !npu.t<1x4xi8>, size = 4, space = "dram", address = 192, input = 3} : !npu.buffer
+  %y0 = npu.buffer {type = !npu.t<1x4xi8>, size = 4, space = "dram", address = 256} : !npu.buffer loc("Y0")
+  %y1 = npu.buffer {type = !npu.t<1x4xi8>, size = 4, space = "dram", address = 320} : !npu.buffer loc("Y1")
+  %y2 = npu.buffer {type = !npu.t<1x4xi8>, size = 4, space = "dram", address = 384} : !npu.buffer loc("Y2")
+  %y3 = npu.buffer {type = !npu.t<1x4xi8>, size = 4, space = "dram", address = 384} : !npu.buffer loc("Y3")
+  npu.lut ins(%x0) outs(%y0) {table = #blob.ref<"t" : tensor<256xi8>>, core = 0} loc("Y0")
+  npu.lut ins(%x1) outs(%y1) {table = #blob.ref<"t" : tensor<256xi8>>, core = 1} loc("Y1")
+  npu.lut ins(%x2) outs(%y2) {table = #blob.ref<"t" : tensor<256xi8>>, core = 2} loc("Y2")
+  npu.lut ins(%x3) outs(%y3) {table = #blob.ref<"t" : tensor<256xi8>>, core = 3} loc("Y3")
+  npu.return %y0, %y1, %y2, %y3 : !npu.buffer, !npu.buffer, !npu.buffer, !npu.buffer
+}
+
+// -----
+
 // CHECK: V12: graph inputs are numbered [0]
 npu.program @one target("aries-rb") mode("multi") variant(0) inputs(#npu.host<"x", f32, 0.5 : 0>) outputs(#npu.host<"y", f32, 0.25 : 0>) {
   %x0 = npu.buffer {type = !npu.t<1x4xi8>, size = 4, space = "dram", address = 0, input = 0} : !npu.buffer

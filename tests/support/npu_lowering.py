@@ -28,7 +28,7 @@ from qbc.store import BlobStore
 from tests.oracle import CODE_RANGES, run
 
 PLANNING: tuple[Pass, ...] = (
-    *(NpuAssignOrder(), NpuAssignBuffers(), NpuAssignCore(), NpuAssignAddress(), NpuVerifyPlan()),
+    *(NpuAssignOrder(), NpuAssignBuffers(), NpuAssignAddress(), NpuAssignCore(), NpuVerifyPlan()),
 )
 LOWERING: tuple[Pass, ...] = (NpuLegalize(), NpuFuse(), NpuSplitPlanes(), NpuAssignMode(), *PLANNING)
 

@@ -109,13 +109,6 @@ class ProgramOp(IRDLOperation):
         self._verify_interface("inputs", self.input_values, self.host_inputs)
         self._verify_interface("outputs", list(self.return_op.values), self.host_outputs)
 
-    @property
-    def images(self) -> int:
-        """Number of images whose inputs and outputs the program has."""
-        tensors = len(self.host_inputs) or len(self.host_outputs)
-        values = self.input_values if len(self.host_inputs) else self.return_op.values
-        return len(values) // tensors if tensors else 1
-
     def _verify_interface(self, what: str, values: list[SSAValue], hosts: ArrayAttr[HostTensorAttr]) -> None:
         if len(values) not in (len(hosts), len(hosts) * CORE_MODES[self.mode.data].images):
             raise VerifyException(f"{len(values)} {what}, {len(hosts)} host descriptors")

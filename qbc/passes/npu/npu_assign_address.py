@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from qbc.algorithms.memory_plan import Interval, Plan, peak_live, plan_addresses
 from qbc.dialects.npu import BufferOp, ProgramOp
 from qbc.errors import QBCompilerError
+from qbc.modes import CORE_MODES
 from qbc.passes.base import CompileContext, source_names
 from qbc.passes.npu.liveness import lifetimes
 from qbc.passes.npu.programs import ProgramPass, memory_bytes, root_buffer, target_of
@@ -19,9 +20,9 @@ class NpuAssignAddress(ProgramPass):
     """Give every buffer a space and an address.
 
     Graph inputs and outputs lie in DRAM, where the host finds them. All others lie in the on-chip memory `l2` as far as
-    they fit into the share of the program's cores: while the plan is too large, the buffer with most bytes times
-    lifetime among those alive at the peak moves to DRAM. Addresses come from five first-fit orders, the smallest plan
-    is kept; too little DRAM is a RESOURCE_ERROR.
+    they fit into the share of the cores that compute an image: while the plan is too large, the buffer with most bytes
+    times lifetime among those alive at the peak moves to DRAM. Addresses come from five first-fit orders, the smallest
+    plan is kept; too little DRAM is a RESOURCE_ERROR.
 
     Before: `npu.buffer {type = !npu.t<1x4xi8>, size = 4}`, after:
     `npu.buffer {type = !npu.t<1x4xi8>, size = 4, space = "l2", address = 0}`.
@@ -34,7 +35,8 @@ class NpuAssignAddress(ProgramPass):
         target = target_of(ctx)
         intervals = lifetimes(op, target.align.buffer_bytes)
         host = {root_buffer(value) for value in (*op.input_values, *op.return_op.values)}
-        memory = memory_bytes(target, op.mode.data)
+        images = CORE_MODES[op.mode.data].images
+        memory = {space: size // images for space, size in memory_bytes(target, op.mode.data).items()}
         capacity = memory["l2"] if self.on_chip else 0
         chip = [buffer for buffer in intervals if buffer not in host and intervals[buffer].size <= capacity]
         chip, plan = _fit(chip, intervals, capacity)

@@ -14,7 +14,7 @@ from qbc.dialects.npu.convolution import AccumulateOp
 from qbc.errors import QBCompilerError
 from qbc.modes import CORE_MODES
 from qbc.passes.base import CompileContext
-from qbc.passes.npu.programs import ProgramPass, buffers, commands, target_of
+from qbc.passes.npu.programs import ProgramPass, buffers, commands, memory_sizes, target_of
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class NpuAssignCore(ProgramPass):
     - `global4`, `global8`: convolutions and linear layers become one command for each core, which computes a block of
       output channels of the shared buffer. Where there are enough channels, blocks are multiples of what the MAC array
       computes at once; with groups they are whole groups. All other commands run on core 0.
-    - `multi`: the program is repeated for four images, image i on core i with its own buffers; constants are shared.
+    - `multi`: the program is repeated for four images, image i on core i with its own memory, planned as that of the
+      first one; constants are shared.
 
     Before (global4, 64 channels): `npu.conv2d ins(%x) outs(%y) {...}`. After:
     ```mlir
@@ -42,12 +43,14 @@ class NpuAssignCore(ProgramPass):
         mode = CORE_MODES[op.mode.data]
         if mode.cores == 1:
             return
-        if op.body.block.args or any(command.results for command in commands(op)):
+        if op.body.block.args or any(buffer.address is None for buffer in buffers(op)):
             raise QBCompilerError(
-                "npu-assign-core works on buffers", code="PIPELINE_ERROR", hint="run npu-assign-buffers before it"
+                "npu-assign-core works on buffers with addresses",
+                code="PIPELINE_ERROR",
+                hint="run npu-assign-buffers and npu-assign-address before it",
             )
         if mode.images > 1:
-            _repeat(op, mode.images)
+            _repeat(op, mode.images, target_of(ctx).align.buffer_bytes)
             ctx.count("images", mode.images)
             return
         for command in commands(op):
@@ -87,10 +90,11 @@ def _distribute(command: KernelOp, blocks: list[tuple[int, int]]) -> None:
 # --- several images ---
 
 
-def _repeat(program: ProgramOp, images: int) -> None:
+def _repeat(program: ProgramOp, images: int, alignment: int) -> None:
     """Repeat everything but constants for each image, command by command."""
     values: list[dict[SSAValue, SSAValue]] = [{} for _ in range(images)]
     inputs = sum(buffer.input is not None for buffer in buffers(program))
+    strides = {space: -(-size // alignment) * alignment for space, size in memory_sizes(program).items()}
     old = program.body.block
     repeated: list[Operation] = []
     for op in old.ops:
@@ -104,16 +108,23 @@ def _repeat(program: ProgramOp, images: int) -> None:
             returned.location = op.location
             repeated.append(returned)
         else:
-            repeated.extend(_copy_for(image, op, table, inputs) for image, table in enumerate(values))
+            copies = [op.clone(table) for table in values]
+            for image, copy in enumerate(copies):
+                _give_to(image, copy, inputs, strides)
+            repeated.extend(copies)
     region = Region(Block(repeated))
     program.detach_region(program.regions[0]).erase()
     program.add_region(region)
 
 
-def _copy_for(image: int, op: Operation, values: dict[SSAValue, SSAValue], inputs: int) -> Operation:
-    copy = op.clone(values)
+def _give_to(image: int, copy: Operation, inputs: int, strides: dict[str, int]) -> None:
+    """Give a command or a buffer to the core of an image."""
     if isinstance(copy, KernelOp):
         copy.properties["core"] = IntegerAttr(image, i64)
-    elif isinstance(copy, BufferOp) and copy.input is not None:
+    if not isinstance(copy, BufferOp):
+        return
+    if copy.input is not None:
         copy.properties["input"] = IntegerAttr(image * inputs + copy.input_number, i64)
-    return copy
+    if copy.space is not None and copy.address is not None:
+        address = copy.address.value.data + image * strides[copy.space.data]
+        copy.properties["address"] = IntegerAttr(address, i64)

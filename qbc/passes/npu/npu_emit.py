@@ -13,7 +13,7 @@ from qbc.dialects.blob import BlobAttr, read_blob, write_blob
 from qbc.dialects.npu import BufferOp, ConstantOp, HostTensorAttr, KernelOp, ProgramOp, ViewOp, buffer_root, value_type
 from qbc.modes import CORE_MODES
 from qbc.passes.base import CompileContext, pass_error, source_names
-from qbc.passes.npu.programs import ProgramPass, buffers, commands, root_buffer
+from qbc.passes.npu.programs import ProgramPass, commands, memory_sizes, root_buffer
 
 if TYPE_CHECKING:
     from qbc.program import HostTensor, Operand, ProgramImage, ProgramWriter
@@ -53,7 +53,7 @@ class _Emitter:
         self.program = program
         self.store = store
         self.writer: ProgramWriter = ProgramWriter(
-            program.target.data, program.mode.data, program.variant.value.data, _arena_sizes(program)
+            program.target.data, program.mode.data, program.variant.value.data, memory_sizes(program)
         )
 
     def emit(self) -> ProgramImage:
@@ -139,12 +139,3 @@ def _view_names(program: ProgramOp) -> dict[KernelOp, list[str]]:
         if owner is not None:
             names.setdefault(owner, []).extend(source_names(view))
     return names
-
-
-def _arena_sizes(program: ProgramOp) -> dict[str, int]:
-    """Return the bytes of each memory up to the end of its last buffer."""
-    sizes: dict[str, int] = {}
-    for buffer in buffers(program):
-        address, space = _place(buffer)
-        sizes[space] = max(sizes.get(space, 0), address + buffer.size.value.data)
-    return sizes

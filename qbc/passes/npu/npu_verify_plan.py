@@ -26,7 +26,7 @@ class NpuVerifyPlan(ProgramPass):
     - V7: the target allows the core mode.
     - V12: graph inputs are numbered 0, 1, ... in the order of the source, image after image.
     - V13: the core of every command is one of the core mode.
-    - V14: where each core has its own image, only one core uses a buffer.
+    - V14: where each core has its own image, a buffer is used by one core, and its bytes by no other one.
 
     The program is not changed.
     """
@@ -81,6 +81,26 @@ def _cores(program: ProgramOp) -> Iterator[str]:
             buffer = root_buffer(value)
             if buffer is not None and owners.setdefault(buffer, core) != core:
                 yield f"V14: {_command_name(command)} on core {core} uses {_name(buffer)} of core {owners[buffer]}"
+    yield from _shared_bytes(owners)
+
+
+def _shared_bytes(owners: dict[BufferOp, int]) -> Iterator[str]:
+    placed = [buffer for buffer in owners if buffer.space is not None and buffer.address is not None]
+    placed.sort(key=_first_byte)
+    ends: dict[tuple[str, int], tuple[int, BufferOp]] = {}  # by space and core: the last byte so far and its buffer
+    for buffer in placed:
+        (space, start), core = _first_byte(buffer), owners[buffer]
+        for (other_space, other), (end, neighbour) in ends.items():
+            if other_space == space and other != core and end > start:
+                yield f"V14: {_name(buffer)} of core {core} overlaps {_name(neighbour)} of core {other}"
+        end = start + buffer.size.value.data
+        if end > ends.get((space, core), (0, buffer))[0]:
+            ends[space, core] = (end, buffer)
+
+
+def _first_byte(buffer: BufferOp) -> tuple[str, int]:
+    assert buffer.space is not None and buffer.address is not None
+    return buffer.space.data, buffer.address.value.data
 
 
 def _name(op: Operation) -> str:
@@ -110,7 +130,9 @@ class _Ownership:
             for source in sources:
                 self._read(source, _command_name(command))
             self._write(command, sources)
-        for host, value in zip(self.program.host_outputs, self.program.return_op.values, strict=True):
+        hosts = self.program.host_outputs.data
+        for number, value in enumerate(self.program.return_op.values):
+            host = hosts[number % len(hosts)]
             root = root_buffer(value)
             if root is not None:
                 self._read(root, f"graph output {host.label.data!r}")

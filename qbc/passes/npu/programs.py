@@ -61,3 +61,13 @@ def root_buffer(value: SSAValue) -> BufferOp | None:
     """Return the buffer behind a buffer value, or None for a constant."""
     root, _ = buffer_root(value)
     return root if isinstance(root, BufferOp) else None
+
+
+def memory_sizes(program: ProgramOp) -> dict[str, int]:
+    """Return the bytes of each memory space up to the end of its last placed buffer."""
+    sizes: dict[str, int] = {}
+    for buffer in buffers(program):
+        if buffer.space is not None and buffer.address is not None:
+            space, end = buffer.space.data, buffer.address.value.data + buffer.size.value.data
+            sizes[space] = max(sizes.get(space, 0), end)
+    return sizes
