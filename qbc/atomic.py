@@ -49,6 +49,28 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         _unfinished.discard(temporary)
 
 
+def check_writable(path: Path) -> None:
+    """Raise OUTPUT_WRITE_ERROR before any work when a file cannot be written at `path`."""
+    try:
+        problem = _obstacle(path)
+    except OSError as error:
+        problem = error.strerror or str(error)
+    if problem is not None:
+        raise QBCompilerError(f"cannot write {str(path)!r}: {problem}", code="OUTPUT_WRITE_ERROR")
+
+
+def _obstacle(path: Path) -> str | None:
+    if path.is_dir():
+        return "it is a directory"
+    if path.exists() and not path.is_file():
+        return "it is not a regular file"  # replacing a device or a pipe would remove it
+    if not path.parent.is_dir():
+        return f"directory {str(path.parent)!r} does not exist"
+    if not os.access(path.parent, os.W_OK):
+        return f"directory {str(path.parent)!r} is not writable"
+    return None
+
+
 def remove_unfinished() -> None:
     """Remove the temporary files that this process is writing: for a process that is about to end."""
     for path in _unfinished:
@@ -68,10 +90,9 @@ def write_file(path: str | os.PathLike[str], text: str) -> None:
 
 
 def _open_temporary(target: Path) -> tuple[BinaryIO, Path | None]:
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "is a directory")
-    if target.exists() and not target.is_file():
-        raise OSError(errno.EINVAL, "is not a regular file")  # replacing a device or a pipe would remove it
+    problem = _obstacle(target)
+    if problem is not None:
+        raise OSError(errno.EINVAL, problem)
     unnamed = getattr(os, "O_TMPFILE", 0)
     if unnamed:
         try:

@@ -66,10 +66,11 @@ class TapMean:
 
     def add(self, x: npt.NDArray[np.generic]) -> None:
         """Add a batch of inputs [N, H, W, C]."""
-        for image in np.asarray(x, np.float32):
-            planes = image.transpose(2, 0, 1)
-            by_tap = self._by_plane(planes) if planes.flags.c_contiguous else self._by_row(image)
-            self._sum = self._sum + by_tap.astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite activations are refused where they are counted
+            for image in np.asarray(x, np.float32):
+                planes = image.transpose(2, 0, 1)
+                by_tap = self._by_plane(planes) if planes.flags.c_contiguous else self._by_row(image)
+                self._sum = self._sum + by_tap.astype(np.float64)
         self._images += x.shape[0]
 
     def _by_plane(self, planes: F32) -> F32:

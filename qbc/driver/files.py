@@ -34,7 +34,7 @@ def read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise QBCompilerError(f"cannot read {str(path)!r}: {error.strerror}", code="ARGUMENT_ERROR") from None
-    except UnicodeDecodeError:
+    except ValueError:  # bytes that are not UTF-8, or a path that no file can have
         raise QBCompilerError(
             f"{str(path)!r} is not text", code="ARGUMENT_ERROR", hint="inputs are .mlir, .onnx, .mblt and .mxq files"
         ) from None
@@ -82,7 +82,11 @@ def read_module(path: Path, ctx: DriverContext, *, input_shapes: InputShapes | N
 
 def require_file(path: Path) -> None:
     """Raise ARGUMENT_ERROR unless `path` is an existing file."""
-    if not path.exists():
+    try:
+        exists = path.exists()
+    except OSError as error:
+        raise QBCompilerError(f"cannot read {str(path)!r}: {error.strerror}", code="ARGUMENT_ERROR") from None
+    if not exists:
         raise QBCompilerError(f"file {str(path)!r} does not exist", code="ARGUMENT_ERROR")
     if not path.is_file():
         raise QBCompilerError(f"{str(path)!r} is not a file", code="ARGUMENT_ERROR")

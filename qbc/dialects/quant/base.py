@@ -29,6 +29,7 @@ from qbc.dialects.common import PlainFormOp, broadcast
 from qbc.dialects.common import int_list as ints_attr
 from qbc.dialects.common.access import integer, number, shape_of
 from qbc.dialects.common.access import integers as ints
+from qbc.errors import QBCompilerError
 
 AnyTensor = TensorType[Attribute]
 
@@ -47,7 +48,13 @@ def text(op: Operation, name: str, default: str = "") -> str:
 
 
 def int_attr(value: int) -> IntegerAttr[IntegerType]:
-    """Return an i64 attribute."""
+    """Return an i64 attribute; raises QUANTIZATION_ERROR for a constant that extreme scales push beyond 64 bits."""
+    if not -(1 << 63) <= value < 1 << 63:
+        raise QBCompilerError(
+            f"an integer constant of about 2^{int(abs(value)).bit_length() - 1} does not fit 64 bits",
+            code="QUANTIZATION_ERROR",
+            hint="look for extreme values in weights and calibration samples",
+        )
     return IntegerAttr(int(value), i64)
 
 

@@ -53,14 +53,19 @@ class ExternalFiles:
                 code="INVALID_MODEL",
                 node=tensor or None,
             )
-        path = (self._directory / parts).resolve()
+        try:
+            path = (self._directory / parts).resolve()
+            is_file = path.is_file()
+        except (OSError, RuntimeError) as error:  # a name that is too long, links in a circle
+            reason = getattr(error, "strerror", None) or str(error)
+            raise missing(f"external data file '{location[:80]}' cannot be read: {reason}", tensor) from error
         if not path.is_relative_to(self._directory):
             raise QBCompilerError(
                 f"external data location {location!r} leads outside the directory of the model",
                 code="INVALID_MODEL",
                 node=tensor or None,
             )
-        if not path.is_file():
+        if not is_file:
             raise missing(f"external data file '{location}' is not beside the model", tensor)
         try:
             self._maps[location] = map_file(path)

@@ -106,6 +106,8 @@ def _parse(path: Path, payloads: Payloads) -> Any:
         raise invalid_model(f"'{path.name}' is damaged or not an ONNX model") from error
     if not model.HasField("graph") or not (model.ir_version or model.opset_import):
         raise invalid_model(f"'{path.name}' is not an ONNX model: it has no graph or no version")
+    if not model.graph.output:
+        raise invalid_model(f"'{path.name}' has no output")
     return model
 
 

@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from qbc.dialects import mblt, quant
 from qbc.dialects.blob import read_blob
+from qbc.dialects.quant.base import int_attr
 from qbc.errors import QBCompilerError
 from tests.support.quant_single_op import Array, Graph, Outcome, run_both
 
@@ -112,3 +113,11 @@ def test_a_ratio_that_no_multiplier_holds_names_the_node() -> None:
     with pytest.raises(QBCompilerError) as caught:
         QuantMaterialize().run(module, g.ctx)
     assert (caught.value.code, caught.value.node) == ("QUANTIZATION_ERROR", "sum")
+
+
+def test_a_constant_beyond_64_bits_is_one_error() -> None:
+    assert int_attr((1 << 63) - 1).value.data == (1 << 63) - 1
+    with pytest.raises(QBCompilerError) as caught:
+        int_attr(1 << 100)
+    assert caught.value.code == "QUANTIZATION_ERROR"
+    assert "2^100" in caught.value.message
