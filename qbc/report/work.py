@@ -50,8 +50,12 @@ def layer_steps(program: Program, debug: Sequence[DebugRow], mfu: Mfu) -> list[l
 def _external_reads(command: Command, program: Program) -> list[tuple[object, int]]:
     """Return what a record reads of external memory, and the bytes of each."""
     block = command.attributes.get("channels")
-    operands = [_part(command, index) for index in range(len(command.inputs))]
-    reads: list[tuple[object, int]] = [(o, o.nbytes) for o in operands if o.space in ("dram", "const")]
+    parts = [(operand, _part(command, index)) for index, operand in enumerate(command.inputs)]
+    reads: list[tuple[object, int]] = [
+        (whole if part == whole else (whole, block), part.nbytes)
+        for whole, part in parts
+        if whole.space in ("dram", "const")
+    ]
     return [*reads, *(((name, index, block), size) for name, index, size in _constants(command, program))]
 
 
