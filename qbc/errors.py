@@ -158,3 +158,9 @@ class ArgumentError(QBCompilerError, ValueError):
     """A wrong argument; also a ValueError, because documented calls promise that."""
 
     default_code = "ARGUMENT_ERROR"
+
+
+def file_error(error: OSError) -> QBCompilerError:
+    """Return the error of a file that the operating system refuses, where nobody nearer has said it better."""
+    name = str(error.filename)[:200] if error.filename is not None else "a file"
+    return QBCompilerError(f"cannot access {name!r}: {error.strerror or error}", code="ARGUMENT_ERROR")

@@ -13,7 +13,7 @@ from qbcompiler.console import table
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from qbc.program import Program
+    from qbc.program import HostTensor, Program
 
     Array = npt.NDArray[Any]
 
@@ -62,7 +62,20 @@ def read_inputs(program: Program, texts: Sequence[str]) -> dict[str, Array]:
         if name in arrays:
             raise ArgumentError(f"--input names {name!r} twice")
         arrays[name] = read_array(Path(file))
+        for tensor in program.inputs:
+            if tensor.name == name:
+                _check(file, tensor, arrays[name])
     return arrays
+
+
+def _check(file: str, tensor: HostTensor, array: Array) -> None:
+    """Raise what the simulator would raise for an array, with the name of its file."""
+    from qbc.runtime.boundary import to_device
+
+    try:
+        to_device(tensor, array)
+    except QBCompilerError as error:
+        raise QBCompilerError(f"{file}: {error.message}", code=error.code, hint=error.hint) from None
 
 
 def read_array(path: Path) -> Array:

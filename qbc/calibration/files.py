@@ -68,13 +68,20 @@ class FileEntry:
         return {name: array[self.index] for name, array in arrays.items()}
 
 
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:
+        raise sample_error(f"{str(path)[:200]}: {error.strerror}") from None
+
+
 def list_entries(path: Path, reading: Reading) -> list[Entry]:
     """Return the samples behind `path` in a fixed order.
 
     A directory gives its array files or its images sorted by name, a `.txt` list its lines in order, a `.json` manifest
     its rows, an image one sample, an array file one, or one per entry of a leading axis in front of the input shape.
     """
-    if not path.exists():
+    if not _exists(path):
         raise sample_error(f"{path}: no such file or directory", "check the calibration data path")
     if path.is_dir():
         return [entry for file in _files_of(path, reading) for entry in list_entries(file, reading)]
@@ -163,4 +170,6 @@ def _array_entries(path: Path, specs: Sequence[InputSpec]) -> list[Entry]:
         return [FileEntry(path)]
     if len(lengths) > 1:
         raise sample_error(f"{path}: the inputs stack different numbers of samples")
+    if lengths == {0}:
+        raise sample_error(f"{path}: the file stacks no sample")
     return [FileEntry(path, index) for index in range(lengths.pop() or 0)]

@@ -23,7 +23,7 @@ from qbc.driver.blobs import write_blobs
 from qbc.driver.context import DriverContext, make_context, register_third_party_dialects
 from qbc.driver.diagnostics import Diagnostic, check_expectations, diagnostics_of, expectations_of
 from qbc.driver.files import add_sidecar, read_module, read_text, write_ir
-from qbc.errors import QBCompilerError
+from qbc.errors import QBCompilerError, file_error
 from qbc.pipelines.grammar import Pipeline, parse_pipeline
 from qbc.pipelines.text import parse_ir, print_ir
 
@@ -51,6 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()
     except MemoryError:
         _report([Diagnostic("RESOURCE_ERROR", "there is not enough memory")])
+    except OSError as error:
+        _report(diagnostics_of(file_error(error)))
     except Exception as error:  # the last boundary: a defect is one diagnostic too, unless its traceback is asked for
         if os.environ.get("QBC_TRACEBACK") == "1":
             raise

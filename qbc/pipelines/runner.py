@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Dialect, Operation
 from xdsl.utils.exceptions import DiagnosticException
 
-from qbc.errors import QBCompilerError
+from qbc.errors import QBCompilerError, file_error
 from qbc.passes.base import CompileContext, Pass
 from qbc.pipelines.grammar import Nest, PassCall, Pipeline
 from qbc.pipelines.registry import complete, instantiate
@@ -127,6 +127,8 @@ def _guarded(instance: Pass, op: Operation, ctx: CompileContext) -> None:
         raise QBCompilerError(
             f"pass {instance.name!r} needs more memory than there is", code="RESOURCE_ERROR"
         ) from error
+    except OSError as error:
+        raise file_error(error) from error
     except Exception as error:  # the boundary where any defect of a pass becomes one documented error
         message = f"pass {instance.name!r} failed: {type(error).__name__}: {_first_line(error)}"
         raise QBCompilerError(message, code="INTERNAL_ERROR") from error

@@ -8,6 +8,7 @@ else, and outputs stay floats.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ SOURCE = "source"
 _I32 = (-(1 << 31), (1 << 31) - 1)
 _TO_CHANNEL_LAST = {"ncw": (0, 2, 1), "nchw": (0, 2, 3, 1), "ncdhw": (0, 2, 3, 4, 1)}
 _TO_SOURCE = {"ncw": (0, 2, 1), "nchw": (0, 3, 1, 2), "ncdhw": (0, 4, 1, 2, 3)}
+_MAX_PERMUTED_RANK = 5
 _CODE_DTYPES = {"i8": ("int8", "uint8"), "i16": ("int16",)}
 
 
@@ -64,8 +66,20 @@ def match_layout(tensor: HostTensor, shape: tuple[int, ...], wanted: str | None 
     accepted = " or ".join(str(list(expected)) for _, expected in candidates)
     raise shape_mismatch(
         f"Input shape is invalid. Input {tensor.name!r} has shape {list(shape)}, expected {accepted}",
-        hint="a leading batch axis of 1 may be left out",
+        hint=_permutation_hint(shape, [expected for _, expected in candidates])
+        or "a leading batch axis of 1 may be left out",
     )
+
+
+def _permutation_hint(shape: tuple[int, ...], expected: list[tuple[int, ...]]) -> str | None:
+    """Return which transposition would make an array fit."""
+    if len(shape) > _MAX_PERMUTED_RANK:
+        return None
+    accepted = [*expected, *(form[1:] for form in expected if form[:1] == (1,))]
+    for form, axes in itertools.product(accepted, itertools.permutations(range(len(shape)))):
+        if tuple(shape[axis] for axis in axes) == form:
+            return f"transpose the array with axes {list(axes)} to get {list(form)}"
+    return None
 
 
 def to_device(tensor: HostTensor, array: Array, wanted: str | None = None) -> tuple[Array, InputForm]:
