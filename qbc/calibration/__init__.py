@@ -3,6 +3,7 @@
 from qbc.calibration.inputs import InputSpec, fit_array
 from qbc.calibration.preprocessing import Preprocessing, make_preprocessing
 from qbc.calibration.sources import ArraySamples, FileSamples, RandomSamples, open_samples
+from qbc.calibration.statistics_file import StatisticsFile
 
 __all__ = [
     "ArraySamples",
@@ -10,6 +11,7 @@ __all__ = [
     "InputSpec",
     "Preprocessing",
     "RandomSamples",
+    "StatisticsFile",
     "fit_array",
     "make_preprocessing",
     "open_samples",

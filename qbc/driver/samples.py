@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, TensorType
@@ -20,7 +21,7 @@ from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext
 
 if TYPE_CHECKING:
-    from qbc.calibration import InputSpec, Preprocessing
+    from qbc.calibration import InputSpec, Preprocessing, StatisticsFile
     from qbc.config import CompileConfig
 
 
@@ -68,6 +69,18 @@ class BoundSamples:
             seconds = time.monotonic() - begin
             left = seconds / (index + 1) * (total - index - 1)
             self._on_event(Event("sample", self._ctx.current_pass, index + 1, total, {"remaining_seconds": left}))
+
+
+def statistics_file(config: CompileConfig | None) -> StatisticsFile | None:
+    """Return where statistics are kept, None where the configuration asks for neither reading nor writing."""
+    if config is None or not config.calibration.statistics.apply:
+        return None
+    from qbc.calibration import StatisticsFile
+
+    if not config.calibration.statistics.load_path and not config.calibration.statistics.save_path:
+        raise QBCompilerError("calibration.statistics needs savePath or loadPath", code="CONFIG_ERROR")
+    load, save = config.calibration.statistics.load_path, config.calibration.statistics.save_path
+    return StatisticsFile(Path(load) if load else None, Path(save) if save else None)
 
 
 def preprocessing_of(config: CompileConfig | None) -> Preprocessing:

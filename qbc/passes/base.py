@@ -45,6 +45,7 @@ class CompileContext(Context):
 
     store: BlobStore = None  # type: ignore[assignment]  # set by make_context; dataclass order forces a default
     samples: SampleSource | None = None
+    kept_statistics: Any = None  # qbc.calibration.StatisticsFile: statistics to take over or to keep, or None
     target: Any = None  # qbc.targets.Target, or None where no target was chosen
     notices: list[str] = field(default_factory=list)
     statistics: dict[str, dict[str, int]] = field(default_factory=dict)

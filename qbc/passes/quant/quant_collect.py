@@ -16,6 +16,7 @@ from qbc.dialects.quant import ParamTable, quantized_element
 from qbc.dialects.quant.base import integer, ints, number, shape_of
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, ModulePass, SampleSource, source_names
+from qbc.passes.quant.kept_statistics import gather_statistics, restore_statistics, statistics_key
 from qbc.passes.quant.legality import SHARED_BY_UNION, is_movement, tied_values
 from qbc.passes.quant.lift import Lifted, lift
 from qbc.passes.quant.row_statistics import clear_statistics, write_statistics
@@ -44,6 +45,7 @@ class QuantCollect(ModulePass):
     - every layer norm gets `inverse_variance`, the mean of 1 / (variance + epsilon) over its rows.
 
     `samples` limits the number of samples (0 = all), `topk_ratio` is the share of elements kept exactly at each end.
+    With `ctx.kept_statistics` the statistics of an earlier run are taken from a file, or those of this run kept in one.
     Raises NO_CALIBRATION_DATA without samples, INVALID_CALIBRATION_DATA when a value becomes NaN or infinite.
 
     ```mlir
@@ -60,15 +62,31 @@ class QuantCollect(ModulePass):
     topk_ratio: float = 0.01
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
-        samples = _require_samples(ctx)
         table = ParamTable(op)
         for row in table:
             clear_statistics(row)
-        for function in (
-            inner for inner in op.body.block.ops if isinstance(inner, FuncOp) and not inner.is_declaration
-        ):
-            if any(isinstance(inner, quant.QuantOp) for inner in function.body.block.ops):
-                _Collector(function, table, ctx).run(samples, self.samples, self.topk_ratio)
+        if ctx.kept_statistics is None:
+            self._collect(op, table, ctx)
+            return
+        key = statistics_key(op, self.topk_ratio)
+        kept = ctx.kept_statistics.load(key)
+        if kept is None:
+            self._collect(op, table, ctx)
+        else:
+            restore_statistics(op, ctx.store, kept, INPUT_MEAN, INVERSE_VARIANCE)
+            for function in _quantized_functions(op):
+                ctx.report.setdefault(FLOAT_FUNCTIONS, {})[function.sym_name.data] = lift(function).function
+        ctx.kept_statistics.save(key, gather_statistics(op, ctx.store, INPUT_MEAN, INVERSE_VARIANCE))
+
+    def _collect(self, op: ModuleOp, table: ParamTable, ctx: CompileContext) -> None:
+        samples = _require_samples(ctx)
+        for function in _quantized_functions(op):
+            _Collector(function, table, ctx).run(samples, self.samples, self.topk_ratio)
+
+
+def _quantized_functions(module: ModuleOp) -> list[FuncOp]:
+    functions = [op for op in module.body.block.ops if isinstance(op, FuncOp) and not op.is_declaration]
+    return [func for func in functions if any(isinstance(op, quant.QuantOp) for op in func.body.block.ops)]
 
 
 class _Collector:

@@ -44,6 +44,9 @@ class QuantReport(ModulePass):
         from qbc.report.accuracy import AccuracyReport
 
         functions: dict[str, FuncOp] = ctx.report.get(FLOAT_FUNCTIONS, {})
+        if ctx.samples is None and ctx.kept_statistics is not None:
+            ctx.notice("no accuracy report: the statistics were loaded and there are no samples")
+            return
         if ctx.samples is None or not functions:
             raise QBCompilerError(
                 "quant-report needs calibration samples and the float graph of the same run",
