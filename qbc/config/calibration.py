@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from qbc.config.section import ConfigSection, Moved
 
@@ -53,7 +53,15 @@ class StatisticsConfig(ConfigSection):
     save_path: str = Field(default="", description="file to write")
     load_path: str = Field(default="", description="file to read instead of running the samples")
     percentiles: list[float] = Field(default=[], description="candidate percentiles")
-    percentile_index: int = Field(default=0, description="candidate to use")
+    percentile_index: CountOrZero = Field(default=0, description="candidate to use")
+
+    @model_validator(mode="after")
+    def _check(self) -> "StatisticsConfig":
+        if any(not 0.5 < percentile <= 1 for percentile in self.percentiles):
+            raise ValueError("percentiles must be above 0.5, at most 1")
+        if self.percentiles and self.percentile_index >= len(self.percentiles):
+            raise ValueError(f"percentileIndex {self.percentile_index}: there are {len(self.percentiles)} percentiles")
+        return self
 
 
 class GroupLutConfig(ConfigSection):
