@@ -58,6 +58,7 @@ class Simulator:
             self._inputs = self._images(program.inputs)
             self._outputs = self._images(program.outputs)
             self._steps = [self._step(command) for command in program.commands]
+            self._runs = self._runs_of(program.cores)
         except MemoryError:
             raise QBCompilerError("the program needs more memory than there is", code="INVALID_SNAPSHOT") from None
         self._index_limits = _index_limits(program)
@@ -132,12 +133,15 @@ class Simulator:
         cores = len(images) if self.program.images > 1 else self.program.cores
         with _thread_limit(self.threads):
             if observe is None:
-                for step in self._steps:
-                    if step.core < cores:
-                        step.run()
+                for run in self._runs if cores == self.program.cores else self._runs_of(cores):
+                    run()
             else:
                 self._run_observed(observe, cores)
         return self._outputs[: len(images)]
+
+    def _runs_of(self, cores: int) -> list[Callable[[], None]]:
+        """Return what the first cores run."""
+        return [step.run for step in self._steps if step.core < cores]
 
     def _store_inputs(self, views: Sequence[Array], inputs: Sequence[Array]) -> None:
         for position, (view, array) in enumerate(zip(views, inputs, strict=True)):
