@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from qbc.driver.compile import CompileResult, compile_model, parse, quantize
-from qbc.driver.events import Event
-from qbc.driver.plan import CompileOptions
+from qbc.driver.events import Event, EventSink, payload_of
+from qbc.driver.plan import CompileOptions, resolve_options
 from qbc.errors import ArgumentError
 from qbcompiler.arguments import (
-    applies,
+    PARSER_ONLY,
+    SECTIONS,
     check_backend,
     check_device,
-    check_extra,
-    check_numbers,
-    check_refused,
-    check_scheme,
-    check_sections,
+    check_part,
+    check_shapes,
     refuse,
+    settings_of,
     shapes_of_feed,
 )
+from qbcompiler.given import given_arguments, remembers_arguments
+from qbcompiler.older_names import translate
 
-DEFAULT_SAVE_PATH = "./tmp.mxq"
 _logger = logging.getLogger("qbcompiler")
+ProgressCallback = Callable[[dict[str, Any]], None]
 
 
+@remembers_arguments
 def mxq_compile(
-    model: Any,
+    model: Any = None,
     target_device: str | None = None,
     calib_data_path: Any = None,
     save_path: str | Path | None = None,
@@ -75,68 +77,51 @@ def mxq_compile(
     """Compile an ONNX model, or a `.mblt` file, to an executable `.mxq`.
 
     `calib_data_path` is a directory of images or .npy files, an image, an .npy, .npz, .pt, .txt or .json file, a list
-    of those, or arrays in memory; images need `preprocessing_config`. `use_random_calib` takes the place of data in
-    smoke tests. `feed_dict` binds the shapes of inputs. The target defaults to the one recorded in the `.mblt`, else to
-    aries-rb. Arguments whose feature this version lacks are refused by name (UNSUPPORTED_FEATURE) or accepted with a
-    notice in the log `qbcompiler`; their defaults are never refused.
+    of those, or arrays in memory; `use_random_calib` takes its place in smoke tests. `feed_dict` binds the shapes of
+    inputs. The target defaults to the one recorded in the `.mblt`, else to aries-rb. `compile_config` is a
+    CompileConfig, a dictionary or the path of a .json, .yaml or .yml file. Settings are taken, highest first, from
+    arguments that are given, fields set in `*_config` objects, the preset (else the configuration), defaults.
 
-    Returns the result with the path of the file, notices and reports; raises QBCompilerError.
+    Fields whose feature this version lacks are refused by name (UNSUPPORTED_FEATURE) or accepted with a notice in the
+    log `qbcompiler`; their defaults are never refused. Returns the result with the path of the file, notices and
+    reports; raises QBCompilerError.
     """
-    source = _model_path(model)
-    is_snapshot = source.suffix.lower() == ".mblt"
-    if not is_snapshot:
-        check_backend(backend)
-    _check_part(is_snapshot, model_part, model_part_options)
-    check_device(device, _logger.info)
-    check_scheme(inference_scheme, target_device)
-    check_numbers(optimize_option, buffer_mode, image_channels, _logger.warning)
-    check_refused(
-        {
-            "multi_shape": (multi_shape, "compiling one graph for several sizes"),
-            "dynamic_axes": (dynamic_axes, "a dynamic dimension in the executable"),
-            "cpu_offload": (cpu_offload, "running parts of the graph on the CPU"),
-            "force_npu_input_reposition": (force_npu_input_reposition, "input reposition on the NPU"),
-            "force_npu_output_reposition": (force_npu_output_reposition, "output reposition on the NPU"),
-            "split_blocks": (split_blocks, "splitting a model into several executables"),
-            "split_parts": (split_parts, "splitting a model into several executables"),
-            "config_save_path": (config_save_path, "writing the resolved configuration"),
-        }
-    )
-    check_sections(
-        {
-            "bit_config": bit_config,
-            "llm_config": llm_config,
-            "hessian_quant_config": hessian_quant_config,
-            "mod_config": mod_config,
-            "equivalent_transformation_config": equivalent_transformation_config,
-            "search_weight_scale_config": search_weight_scale_config,
-            "uint8_input_config": uint8_input_config,
-            "save_sample_config": save_sample_config,
-            "extra_output_config": extra_output_config,
-        }
-    )
-    extra = {**kwargs, **({"exclude_first_subgraph": True} if exclude_first_subgraph else {})}
-    check_extra(extra, _logger.warning)
-    if yolo_decode_include is False:
-        _logger.warning("yolo_decode_include is ignored: the graph is compiled as it was exported")
-    if resource_management_config is not None:
-        _logger.warning("resource_management_config has no effect yet")
-    options = CompileOptions(
-        target=target_device,
-        input_shapes=shapes_of_feed(feed_dict),
-        calibration=calib_data_path,
-        random_calibration=use_random_calib,
-        preset=config_preset,
-        calibration_config=_calibration(config_preset, compile_config, calibration_config),
-        sections=_sections(preprocessing_config, image_channels),
-        bias_correction=bias_correction and applies(bias_correction_config),
-        provenance=provenance_wanted(),
-        on_event=_log_event,
-    )
-    output = Path(save_path) if save_path is not None else Path(DEFAULT_SAVE_PATH)
-    return quantize(source, output, options) if is_snapshot else compile_model(source, output, options)
+    return _compile(_Call.of(given_arguments()), _log_event)
 
 
+def mxq_compile_from_source(model: Any, *args: Any, **kwargs: Any) -> CompileResult:
+    """Compile a source model; the arguments are those of `mxq_compile`, a `.mblt` is refused."""
+    call = _Call.of(_by_name(model, args, kwargs))
+    if call.is_snapshot:
+        raise ArgumentError(f"{str(call.source)!r} is not a source model", hint="use mxq_compile_from_mblt")
+    return _compile(call, _log_event)
+
+
+def mxq_compile_from_mblt(mblt: Any, *args: Any, **kwargs: Any) -> CompileResult:
+    """Quantize a `.mblt` file; the arguments are those of `mxq_compile`.
+
+    Arguments that only concern parsing are ignored with a warning each; a `model_part` is an ArgumentError.
+    """
+    call = _Call.of(_by_name(mblt, args, kwargs))
+    if not call.is_snapshot:
+        raise ArgumentError(f"{str(call.source)!r} is not a .mblt file", hint="use mxq_compile for source models")
+    return _compile(call, _log_event)
+
+
+def mxq_compile_with_callback(
+    model: Any, *args: Any, callback: ProgressCallback | None = None, **kwargs: Any
+) -> CompileResult:
+    """Compile as `mxq_compile` does and call `callback` (or `progress_callback`) with a dictionary for each event.
+
+    Keys: `event` ("phase", "pass", "sample", "notice" or "result"), `name` (of the phase or pass, the text of the
+    notice, the path of the result), `done` and `total` (steps, samples), `fraction` (0..1 of the steps, None where it
+    is not known). An exception of the callback ends the compilation; nothing is written then.
+    """
+    callback = callback or kwargs.pop("progress_callback", None)
+    return _compile(_Call.of(_by_name(model, args, kwargs)), _sink(callback))
+
+
+@remembers_arguments
 def mblt_compile(
     model: Any,
     mblt_save_path: str | Path,
@@ -155,25 +140,156 @@ def mblt_compile(
 
     Operators without an mblt form stay in the file and are listed in `result.reports["conversion"]`.
     """
-    source = _model_path(model)
-    check_backend(backend)
-    _check_part(source.suffix.lower() == ".mblt", model_part, model_part_options)
-    check_device(device, _logger.info)
-    check_refused(
-        {
-            "multi_shape": (multi_shape, "one graph for several sizes"),
-            "dynamic_axes": (dynamic_axes, "a dynamic dimension"),
-            "cpu_offload": (cpu_offload, "running parts of the graph on the CPU"),
-        }
-    )
-    check_extra(kwargs, _logger.warning)
+    return _parse(given_arguments(), _log_event)
+
+
+def mblt_compile_with_callback(
+    model: Any,
+    mblt_save_path: str | Path,
+    target_device: str | None = None,
+    *,
+    callback: ProgressCallback | None = None,
+    **kwargs: Any,
+) -> CompileResult:
+    """Parse as `mblt_compile` does; `callback` is called as by `mxq_compile_with_callback`."""
+    callback = callback or kwargs.pop("progress_callback", None)
+    given = {"model": model, "mblt_save_path": mblt_save_path, "target_device": target_device, **kwargs}
+    return _parse({name: value for name, value in given.items() if value is not None}, _sink(callback))
+
+
+# --- one call ----------------------------------------------------------------------------------------------------
+
+
+class _Call:
+    """The checked arguments of one call, by present name, and where the model is."""
+
+    def __init__(self, given: dict[str, Any], source: Path) -> None:
+        self.given = given
+        self.source = source
+        self.is_snapshot = source.suffix.lower() == ".mblt"
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> _Call:
+        """Translate arguments of older releases, find the model, and check what concerns the call itself."""
+        call = _with_present_names(given, {**dict.fromkeys(_parameters(mxq_compile)), **SECTIONS})
+        source = cls(call, _model_path(call.get("model"), call))
+        check_part(source.is_snapshot, call.get("model_part"), call.get("model_part_options"))
+        if source.is_snapshot:
+            for name in (name for name in PARSER_ONLY if name in call):
+                _logger.warning("%s is ignored: a .mblt is parsed already", name)
+                del call[name]
+        else:
+            check_backend(call.get("backend", "onnx"))
+            check_shapes(call)
+        return source
+
+    def options(self, on_event: EventSink) -> CompileOptions:
+        """Return the options of the compile driver."""
+        given = self.given
+        check_device(given.get("device", "gpu"), _logger.info)
+        sections, fields = settings_of(given)
+        return CompileOptions(
+            target=given.get("target_device"),
+            input_shapes=shapes_of_feed(given.get("feed_dict")),
+            calibration=given.get("calib_data_path"),
+            random_calibration=bool(given.get("use_random_calib", False)),
+            preset=given.get("config_preset"),
+            compile_config=given.get("compile_config"),
+            sections=sections,
+            arguments=fields,
+            config_save_path=Path(given["config_save_path"]) if "config_save_path" in given else None,
+            preview=_preview_path(given),
+            provenance=provenance_wanted(),
+            on_event=on_event,
+        )
+
+
+def _compile(call: _Call, on_event: EventSink) -> CompileResult:
+    options = call.options(on_event)
+    save_path = call.given.get("save_path")
+    if save_path is None:
+        save_path = resolve_options(options, features=False).config.save_paths[0]
+    output = Path(save_path)
+    return quantize(call.source, output, options) if call.is_snapshot else compile_model(call.source, output, options)
+
+
+def _parse(given: Mapping[str, Any], on_event: EventSink) -> CompileResult:
+    call = _with_present_names(given, {**dict.fromkeys(_parameters(mblt_compile)), "compile_config": None})
+    source = _model_path(call["model"], call)
+    check_backend(call.get("backend", "onnx"))
+    check_part(source.suffix.lower() == ".mblt", call.get("model_part"), call.get("model_part_options"))
+    check_shapes(call)
+    check_device(call.get("device", "gpu"), _logger.info)
+    if call.get("cpu_offload"):
+        raise refuse("cpu_offload", "running parts of the graph on the CPU")
     options = CompileOptions(
-        target=target_device,
-        input_shapes=shapes_of_feed(feed_dict),
+        target=call.get("target_device"),
+        input_shapes=shapes_of_feed(call.get("feed_dict")),
+        compile_config=call.get("compile_config"),
         provenance=provenance_wanted(),
-        on_event=_log_event,
+        on_event=on_event,
     )
-    return parse(source, Path(mblt_save_path), options)
+    return parse(source, Path(call["mblt_save_path"]), options)
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    import inspect
+
+    kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return [name for name, parameter in inspect.signature(function).parameters.items() if parameter.kind not in kinds]
+
+
+def _by_name(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call that passes on to `mxq_compile`, without those that are None."""
+    names = _parameters(mxq_compile)
+    if len(args) >= len(names):
+        raise ArgumentError(f"{len(args) + 1} positional arguments, at most {len(names)} are accepted")
+    given = {"model": model, **dict(zip(names[1:], args, strict=False)), **kwargs}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _with_present_names(given: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments with those beyond the signature translated; a present name goes before an older one."""
+    extra = {name: value for name, value in given.items() if name not in known and name not in _ALSO_KNOWN}
+    rest = {name: value for name, value in given.items() if name not in extra}
+    for name in ("yolo_decode_include", "exclude_first_subgraph"):
+        if rest.pop(name, None) is not None and given[name] is not bool(name == "yolo_decode_include"):
+            _logger.warning("%s is ignored: the graph is compiled as it was exported", name)
+    return {**translate(extra, known, _logger.warning), **rest}
+
+
+_ALSO_KNOWN = ("save_subgraph_type", "output_subgraph_path")
+
+
+def _model_path(model: Any, given: Mapping[str, Any]) -> Path:
+    if model is None:
+        model = _configured_model(given)
+    if isinstance(model, list | tuple):
+        raise refuse("model", "a list of .mblt files, one graph for several sizes,")
+    if not isinstance(model, str | Path):
+        kind = type(model).__name__
+        raise refuse("model", f"compiling a {kind} object (give the path of an ONNX file)")
+    return Path(model)
+
+
+def _configured_model(given: Mapping[str, Any]) -> str:
+    options = CompileOptions(preset=given.get("config_preset"), compile_config=given.get("compile_config"))
+    paths = resolve_options(options, features=False).config.model_paths
+    if len(paths) != 1:
+        raise ArgumentError("no model is given", hint="pass model, or modelPaths with one path in the configuration")
+    return paths[0]
+
+
+def _preview_path(given: Mapping[str, Any]) -> Path | None:
+    """Return where `save_subgraph_type=2` wants a view of the parsed graph."""
+    kind, path = given.get("save_subgraph_type"), given.get("output_subgraph_path")
+    if kind in (None, 0):
+        return None
+    if path is None:
+        _logger.warning("save_subgraph_type is ignored: output_subgraph_path names no file")
+        return None
+    _logger.warning("%s is a preview of the parsed graph: it can be viewed, not compiled", path)
+    return Path(path)
 
 
 def provenance_wanted() -> bool:
@@ -183,58 +299,21 @@ def provenance_wanted() -> bool:
     return os.environ.get("QBCOMPILER_PROVENANCE", "1") != "0"
 
 
-def _model_path(model: Any) -> Path:
-    if isinstance(model, list | tuple):
-        raise refuse("model", "a list of .mblt files, one graph for several sizes,")
-    if not isinstance(model, str | Path):
-        kind = type(model).__name__
-        raise refuse("model", f"compiling a {kind} object (give the path of an ONNX file)")
-    return Path(model)
-
-
-def _check_part(is_snapshot: bool, model_part: str | None, options: Mapping[str, Any] | None) -> None:
-    if model_part is None and not options:
-        return
-    if is_snapshot:
-        raise ArgumentError("model_part cannot be chosen for a .mblt: it was chosen when the file was made")
-    raise refuse("model_part", "choosing a part of a model")
-
-
-def _sections(preprocessing: Any, image_channels: int) -> dict[str, Any]:
-    """Return the settings of the configuration that arguments give."""
-    sections: dict[str, Any] = {}
-    if preprocessing is not None:
-        sections["preprocessing"] = preprocessing
-    if image_channels:
-        sections["image_channels"] = image_channels
-    return sections
-
-
-def _calibration(preset: str | None, compile_config: Any, calibration: Any) -> Any:
-    """Return the calibration section: the explicit one over the one of a configuration object."""
-    if compile_config is None:
-        return calibration
-    if preset is not None:
-        _logger.warning("config_preset wins: compile_config %s is not read", compile_config)
-        return calibration
-    from qbc.config import CompileConfig
-
-    if not isinstance(compile_config, CompileConfig):
-        raise refuse("compile_config", "a configuration file")
-    if calibration is None:
-        return compile_config.calibration
-    return compile_config.calibration.model_copy(update=dict(_set_fields(calibration)))
-
-
-def _set_fields(calibration: Any) -> Mapping[str, Any]:
-    from qbc.config import CalibrationConfig
-
-    checked = CalibrationConfig.model_validate(calibration) if isinstance(calibration, Mapping) else calibration
-    return {name: getattr(checked, name) for name in checked.model_fields_set}
-
-
 def _log_event(event: Event) -> None:
     if event.kind == "notice":
         _logger.warning("%s", event.name)
     elif event.kind == "phase":
         _logger.info("phase %s", event.name)
+
+
+def _sink(callback: ProgressCallback | None) -> EventSink:
+    if callback is None:
+        raise ArgumentError("no callback is given", hint="pass callback, a function that takes one dictionary")
+    if not callable(callback):
+        raise ArgumentError(f"callback is {type(callback).__name__}, expected a function")
+
+    def tell(event: Event) -> None:
+        _log_event(event)
+        callback(payload_of(event))
+
+    return tell

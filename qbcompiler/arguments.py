@@ -1,7 +1,6 @@
-"""What the documented arguments mean in this version: carried out, accepted with a notice, or refused by name.
+"""What the documented arguments mean: fields of the configuration, sections of it, or things of the call itself.
 
-Defaults are never refused. An argument whose feature does not exist yet is refused when leaving it out would change the
-result, and accepted with a notice when it only concerns speed, memory or extra files.
+Defaults are never refused. Whether a field has an effect in this version is decided in one place, `qbc.config.fields`.
 """
 
 from __future__ import annotations
@@ -22,24 +21,51 @@ BACKENDS = {
     "tflite": "tflite",
     "torchscript": "torchscript",
 }
-SCHEMES = ("single", "multi", "global4", "global8", "all", "global")
-OPTIMIZE_OPTIONS = (0, 1, 2, 3, 4, 99)
 DEVICES = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
 
-# Arguments of older releases that had no meaning left when they were removed.
-_REMOVED_WITH_ERROR = {
-    "in_dformats": "the layout of inputs is found from the model",
-    "input_shape_dict": "bind shapes with feed_dict, or with --input-shape on the command line",
-    "hf_config": "give the model itself",
+# Arguments that hold a section of the configuration, and the field of that section.
+SECTIONS = {
+    "calibration_config": "calibration",
+    "bit_config": "bit",
+    "llm_config": "llm",
+    "moe_config": "moe",
+    "hessian_quant_config": "hessian_quant",
+    "bias_correction_config": "bias_correction",
+    "mod_config": "mod",
+    "equivalent_transformation_config": "equivalent_transformation",
+    "search_weight_scale_config": "search_weight_scale",
+    "load_scale_config": "load_scale",
+    "uint8_input_config": "uint8_input",
+    "preprocessing_config": "preprocessing",
+    "save_sample_config": "save_sample",
+    "resource_management_config": "resource_management",
+    "extra_output_config": "extra_output",
+    "tuning_config": "tuning",
 }
-_REMOVED_WITH_NOTICE = {
-    "use_gpu_only_for_calibration": "it has no effect any more",
-    "accumulation_device": "it has no effect any more",
-    "weight_dtype": "weights keep the type of the model until they are quantized",
-    "save_subgraph_type": "write a .mblt with mblt_compile to look at the parsed graph",
-    "output_subgraph_path": "write a .mblt with mblt_compile to look at the parsed graph",
-    "exclude_first_subgraph": "the whole graph is compiled",
-}
+# Arguments that are single fields of the configuration, under the same name.
+FIELDS = (
+    "device",
+    "inference_scheme",
+    "use_random_calib",
+    "cpu_offload",
+    "optimize_option",
+    "buffer_mode",
+    "force_npu_input_reposition",
+    "force_npu_output_reposition",
+    "image_channels",
+    "split_blocks",
+    "split_parts",
+)
+# Arguments that only concern parsing: a `.mblt` was parsed already.
+PARSER_ONLY = (
+    "save_subgraph_type",
+    "output_subgraph_path",
+    "feed_dict",
+    "dynamic_axes",
+    "multi_shape",
+    "yolo_decode_include",
+    "exclude_first_subgraph",
+)
 
 
 def refuse(name: str, what: str) -> QBCompilerError:
@@ -73,108 +99,41 @@ def check_device(device: str, notice: Notice) -> None:
         notice("device gpu: this version computes on the CPU")
 
 
-def check_scheme(scheme: str, target: str | None) -> None:
-    """Accept `single`; the other documented schemes are refused by name."""
-    if scheme not in SCHEMES:
-        raise ArgumentError(f"unknown inference_scheme {scheme!r}", hint=f"choose one of {', '.join(SCHEMES)}")
-    if scheme == "single":
+def check_part(is_snapshot: bool, model_part: str | None, options: Mapping[str, Any] | None) -> None:
+    """Refuse the choice of a part: as wrong for a `.mblt`, as absent for other models."""
+    if model_part is None and not options:
         return
-    if target is not None and target.startswith("regulus"):
-        if scheme == "all":
-            return  # the device has one core, so all modes are the single one
-        raise QBCompilerError(f"inference_scheme {scheme!r}: {target} has one core", code="TARGET_ERROR")
-    raise refuse("inference_scheme", f"core mode {scheme!r}")
+    name = "model_part" if model_part is not None else "model_part_options"
+    if is_snapshot:
+        raise ArgumentError(f"{name} cannot be chosen for a .mblt: the part was chosen when the file was made")
+    raise refuse(name, "choosing a part of a model")
 
 
-def check_numbers(optimize_option: int, buffer_mode: int, image_channels: int, notice: Notice) -> None:
-    """Validate the numeric options that have no effect yet, and say so where they differ from the default."""
-    if optimize_option not in OPTIMIZE_OPTIONS:
-        accepted = ", ".join(map(str, OPTIMIZE_OPTIONS))
-        raise ArgumentError(f"optimize_option {optimize_option!r} is not valid", hint=f"choose one of {accepted}")
-    if isinstance(buffer_mode, bool) or not isinstance(buffer_mode, int) or buffer_mode < 0:
-        raise ArgumentError(f"buffer_mode {buffer_mode!r} is not a natural number")
-    if optimize_option != 1:
-        notice("optimize_option has no effect yet")
-    if buffer_mode != 1:
-        notice("buffer_mode has no effect yet")
-    if image_channels not in (0, 1, 3):
-        raise ArgumentError(f"image_channels {image_channels!r} is not valid", hint="choose 0, 1 or 3")
+def check_shapes(given: Mapping[str, Any]) -> None:
+    """Check the arguments that describe several or dynamic sizes; both are refused after wrong uses are named."""
+    if given.get("multi_shape"):
+        if given.get("dynamic_axes"):
+            raise ArgumentError("multi_shape and dynamic_axes exclude each other")
+        if not given.get("feed_dict"):
+            raise ArgumentError("multi_shape needs feed_dict", hint="give an example of each input")
+        raise refuse("multi_shape", "compiling one graph for several sizes")
+    if given.get("dynamic_axes"):
+        raise refuse("dynamic_axes", "a dynamic dimension in the executable")
 
 
-def check_refused(values: Mapping[str, tuple[Any, str]]) -> None:
-    """Refuse every argument that is set: `values` maps its name to (value, the feature that is absent)."""
-    for name, (value, what) in values.items():
-        if value is not None and value is not False and value != [] and value != {} and value != 0:
-            raise refuse(name, what)
-
-
-def check_sections(sections: Mapping[str, Any]) -> None:
-    """Refuse configuration sections of absent features, unless they are None, empty or switched off (`apply` false)."""
-    for name, section in sections.items():
-        if section is None or not _is_on(section):
-            continue
-        raise refuse(name, "what it configures")
-
-
-def _is_on(section: Any) -> bool:
-    if isinstance(section, Mapping):
-        return bool(section) and section.get("apply", True) is not False
-    return getattr(section, "apply", True) is not False
-
-
-def applies(section: Any) -> bool:
-    """Return whether a section that has a feature is switched on; None means its default, on."""
-    return section is None or _is_on(section)
-
-
-def check_extra(extra: Mapping[str, Any], notice: Notice) -> None:
-    """Treat keyword arguments beyond the signature: names of older releases, or mistakes."""
-    import difflib
-
-    for name, value in extra.items():
-        if name in _REMOVED_WITH_ERROR:
-            raise ArgumentError(f"{name} is no longer accepted", hint=_REMOVED_WITH_ERROR[name])
-        if name in _REMOVED_WITH_NOTICE:
-            notice(f"{name} is ignored: {_REMOVED_WITH_NOTICE[name]}")
-        elif name in ("optq_config", "layer_bias_correction"):
-            replacement = {"optq_config": "hessian_quant_config", "layer_bias_correction": "bias_correction"}[name]
-            check_sections({name: value if value is not False else None})
-            notice(f"{name} is now called {replacement}")
-        else:
-            near = difflib.get_close_matches(name, KNOWN_ARGUMENTS, n=1)
-            raise ArgumentError(f"unknown argument {name!r}", hint=f"did you mean {near[0]!r}?" if near else None)
-
-
-KNOWN_ARGUMENTS = (
-    "model",
-    "target_device",
-    "calib_data_path",
-    "save_path",
-    "backend",
-    "feed_dict",
-    "dynamic_axes",
-    "multi_shape",
-    "device",
-    "inference_scheme",
-    "use_random_calib",
-    "cpu_offload",
-    "optimize_option",
-    "bias_correction",
-    "buffer_mode",
-    "image_channels",
-    "config_preset",
-    "compile_config",
-    "config_save_path",
-    "model_part",
-    "model_part_options",
-    "calibration_config",
-    "bit_config",
-    "extra_output_config",
-)
+def settings_of(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the sections and the single fields of the configuration that the arguments of a call set."""
+    sections = {field: given[name] for name, field in SECTIONS.items() if given.get(name) is not None}
+    fields = {name: given[name] for name in FIELDS if given.get(name) is not None}
+    if given.get("bias_correction") is not None:
+        fields["bias_correction"] = {"apply": given["bias_correction"]}
+    return sections, fields
 
 
 def shapes_of_feed(feed_dict: Mapping[str, Any] | None) -> dict[str, tuple[int, ...]]:
     """Return the shapes that a feed dictionary binds: its values are arrays or tensors by input name."""
+    if feed_dict is not None and not isinstance(feed_dict, Mapping):
+        raise ArgumentError(f"feed_dict is {type(feed_dict).__name__}, expected a dictionary by input name")
     shapes: dict[str, tuple[int, ...]] = {}
     for name, value in (feed_dict or {}).items():
         if value is None:

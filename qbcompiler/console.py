@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from qbc.driver.events import Event, EventSink
 
-if TYPE_CHECKING:
-    from qbc.driver.compile import CompileResult
 
+def progress_printer(*, quiet: bool, verbose: bool = False) -> EventSink:
+    """Return an event sink: one line that is written over on a terminal, one line a phase elsewhere; notices always.
 
-def progress_printer(*, quiet: bool) -> EventSink:
-    """Return an event sink: one line that is written over on a terminal, one line a phase elsewhere; notices always."""
-    terminal = sys.stderr.isatty()
+    With `verbose` every pass has a line of its own.
+    """
+    terminal = sys.stderr.isatty() and not verbose
 
     def show(event: Event) -> None:
         if event.kind == "notice":
@@ -30,34 +28,14 @@ def progress_printer(*, quiet: bool) -> EventSink:
             left = event.data["remaining_seconds"]
             sys.stderr.write(f"\r\033[K{event.name}: sample {event.done}/{event.total}, {left:.0f} s left")
             sys.stderr.flush()
+        elif event.kind == "pass" and verbose:
+            sys.stderr.write(f"[{event.done + 1}/{event.total}] {event.name}\n")
         elif event.kind == "phase" and not terminal:
             sys.stderr.write(f"[{event.done}/{event.total}] phase {event.name}\n")
         elif event.kind == "result" and terminal:
             sys.stderr.write("\r\033[K")
 
     return show
-
-
-def print_result(result: CompileResult, options: Namespace) -> None:
-    """Print what a compile command made: the tables of its reports and the file."""
-    if options.timing:
-        sys.stderr.write(result.timing.render())
-    if options.report is not None:
-        from qbcompiler.reports import write_reports
-
-        write_reports(result, options.report)
-    if options.quiet:
-        return
-    for text in result_tables(result):
-        print(text)
-    print(f"wrote {result.output} ({human_bytes(result.output.stat().st_size)})")
-
-
-def result_tables(result: CompileResult) -> list[str]:
-    """Return the texts of the reports that the phases left: conversion, accuracy, latency."""
-    from qbcompiler.reports import render_reports
-
-    return render_reports(result)
 
 
 def human_bytes(size: int) -> str:

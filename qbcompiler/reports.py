@@ -15,28 +15,32 @@ SLOWEST_LAYERS = 12
 ACCURACY_LAYERS = 40  # a longer table shows only the worst; --report writes all layers
 
 
-def render_reports(result: CompileResult) -> list[str]:
-    """Return the texts of all reports of a compilation, in the order of the phases."""
+def render_reports(result: CompileResult, *, whole: bool = False) -> list[str]:
+    """Return the texts of all reports of a compilation, in the order of the phases; `whole` shows every layer."""
     texts = [
         _conversion(result.reports.get("conversion")),
-        _accuracy(result.reports.get("accuracy")),
-        _latency(result),
+        _accuracy(result.reports.get("accuracy"), whole=whole),
+        _latency(result, whole=whole),
     ]
     return [text for text in texts if text]
 
 
-def write_reports(result: CompileResult, path: Path) -> None:
-    """Write all reports as JSON: notices, conversion, accuracy of every layer, latency of every layer."""
-    from qbc.atomic import write_file
-
+def report_tables(result: CompileResult) -> dict[str, Any]:
+    """Return all reports as plain data: notices, conversion, accuracy of every layer, latency of every layer."""
     accuracy = result.reports.get("accuracy")
-    tables = {
-        "notices": result.ctx.notices,
+    return {
+        "notices": list(result.ctx.notices),
         "conversion": result.reports.get("conversion", []),
         "accuracy": accuracy.as_dict() if accuracy is not None else None,
         "latency": result.reports.get("latency"),
     }
-    write_file(path, json.dumps(tables, indent=1) + "\n")
+
+
+def write_reports(result: CompileResult, path: Path) -> None:
+    """Write all reports as JSON."""
+    from qbc.atomic import write_file
+
+    write_file(path, json.dumps(report_tables(result), indent=1) + "\n")
 
 
 def _conversion(report: Any) -> str:
@@ -46,22 +50,23 @@ def _conversion(report: Any) -> str:
     return f"{len(rows)} operators stay as they are in the source model\n{table(('node', 'operator', 'reason'), rows)}"
 
 
-def _accuracy(report: Any) -> str:
+def _accuracy(report: Any, *, whole: bool) -> str:
     if not report:
         return ""
     from qbc.report.accuracy import render_accuracy
 
-    if len(report.layers) <= ACCURACY_LAYERS:
+    if whole or len(report.layers) <= ACCURACY_LAYERS:
         return render_accuracy(report)
     note = f"accuracy, the {ACCURACY_LAYERS} worst of {len(report.layers)} layers (--report FILE writes all)"
     return f"{note}\n{render_accuracy(report, limit=ACCURACY_LAYERS)}"
 
 
-def _latency(result: CompileResult) -> str:
+def _latency(result: CompileResult, *, whole: bool) -> str:
     report = result.reports.get("latency")
     if not report:
         return ""
-    slowest = sorted(report["layers"], key=lambda layer: -float(layer["us"]))[:SLOWEST_LAYERS]
+    slowest = sorted(report["layers"], key=lambda layer: -float(layer["us"]))
+    slowest = slowest if whole else slowest[:SLOWEST_LAYERS]
     rows = [
         (layer["name"], layer["kind"], f"{layer['us']:.2f}", layer["bound"], f"{layer['macs'] / 1e6:.3f}")
         for layer in slowest

@@ -1,5 +1,6 @@
 // RUN: qbc-opt %s --pass-pipeline='builtin.module(quant-assign-bits)' | filecheck %s
 // RUN: qbc-opt %s --pass-pipeline='builtin.module(quant-assign-bits{activation16=fc})' | filecheck %s --check-prefix=WIDE
+// RUN: qbc-opt %s --pass-pipeline='builtin.module(quant-assign-bits{activation16="f*"})' | filecheck %s --check-prefix=WIDE
 // RUN: not qbc-opt %s --pass-pipeline='builtin.module(quant-assign-bits{activation16=fd})' 2>&1 | filecheck %s --check-prefix=WRONG
 
 // CHECK: quant.params "a" {storage = i8}
@@ -8,7 +9,7 @@
 // WIDE: quant.params "a" {storage = i8}
 // WIDE-NEXT: quant.params "b" {storage = i16}
 // WIDE-NEXT: quant.params "c" {storage = i8, scale = 0.5 : f32, zero_point = 0, fixed}
-// WRONG: error[ARGUMENT_ERROR]: activation16 names 'fd'
+// WRONG: error[ARGUMENT_ERROR]: activation16: 'fd' is the name of no layer
 // WRONG: Nearest names: fc
 quant.params "a"
 quant.params "b"

@@ -1,97 +1,100 @@
-"""From preset and arguments to one configuration, and from the configuration to options of passes.
+"""From presets, files, objects and arguments to one checked configuration.
 
-Precedence, highest first: explicit arguments, fields set in a section object, the preset, defaults.
+Precedence, highest first: explicit arguments, fields that were set in section objects, the preset (if one is given,
+else the configuration file or object), defaults.
 """
 
-from __future__ import annotations
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
-
-from qbc.config.model import CalibrationConfig, CompileConfig
-from qbc.errors import QBCompilerError
-
-Setting = int | float | str | bool
-Section = TypeVar("Section", bound=BaseModel)
-
-# Configuration field -> the passes and options that it sets.
-_OPTIONS: dict[str, tuple[tuple[str, str], ...]] = {
-    "calibration.method": (
-        ("convert-mblt-to-quant", "method"),
-        ("quant-group-scales", "method"),
-        ("quant-assign-ranges", "method"),
-    ),
-    "calibration.mode": (("quant-assign-ranges", "mode"),),
-    "calibration.output": (("quant-assign-ranges", "output"),),
-    "calibration.max_percentile.percentile": (("quant-assign-ranges", "percentile"),),
-    "calibration.max_percentile.topk_ratio": (
-        ("quant-assign-ranges", "topk-ratio"),
-        ("quant-collect", "topk-ratio"),
-    ),
-}
+from qbc.config.checks import checked
+from qbc.config.fields import check_features
+from qbc.config.model import CompileConfig
+from qbc.config.section import ConfigSection, collected_warnings, explicit, merge, section_class, warn
+from qbc.errors import ArgumentError, QBCompilerError
 
 
-def resolve_config(
-    preset: Mapping[str, Any],
-    calibration: CalibrationConfig | Mapping[str, Any] | None,
-    others: Mapping[str, Any] | None = None,
-) -> CompileConfig:
-    """Merge a preset's partial configuration with the explicitly set fields of section objects.
+@dataclass(frozen=True)
+class Request:
+    """Where settings come from.
 
-    `others` are further settings by field name: section objects, their dictionaries, or plain values.
+    `presets` are the partial configurations of the chosen preset, those it inherits from first; `config` is a
+    CompileConfig, a mapping, or the path of a file; `sections` and `arguments` are by field name.
     """
-    sections: dict[str, Any] = {}
-    for name, value in (others or {}).items():
-        if isinstance(value, Mapping):
-            value = _checked(CompileConfig, {name: value}).model_dump(exclude_unset=True)[name]
-        sections[name] = value.model_dump(exclude_unset=True) if isinstance(value, BaseModel) else value
-    if calibration is not None:
-        checked = (
-            calibration if isinstance(calibration, CalibrationConfig) else _checked(CalibrationConfig, calibration)
-        )
-        sections["calibration"] = checked.model_dump(exclude_unset=True)
-    return merge_sections(preset, sections)
+
+    presets: Sequence[Mapping[str, Any]] = ()
+    preset_name: str | None = None
+    config: Any = None
+    sections: Mapping[str, Any] | None = None
+    arguments: Mapping[str, Any] | None = None
+    strict: bool = False
 
 
-def merge_sections(preset: Mapping[str, Any], sections: Mapping[str, Any]) -> CompileConfig:
-    """Validate the preset, lay `sections` (snake_case) over it and return the whole configuration."""
-    base = _checked(CompileConfig, preset).model_dump(exclude_unset=True)
-    return _checked(CompileConfig, _merge(base, sections))
+@dataclass(frozen=True)
+class Resolved:
+    """The whole configuration, and what resolving it has to tell."""
+
+    config: CompileConfig
+    notices: tuple[str, ...]
 
 
-def pipeline_changes(config: CompileConfig) -> dict[str, list[tuple[str, str, Setting]]]:
-    """Return for each configuration field the (pass, option, value) settings that carry it out."""
-    changes: dict[str, list[tuple[str, str, Setting]]] = {}
-    for path, targets in _OPTIONS.items():
-        value: Any = config
-        for part in path.split("."):
-            value = getattr(value, part)
-        changes[path] = [(name, option, value) for name, option in targets]
-    return changes
+def resolve(request: Request, *, features: bool = True) -> Resolved:
+    """Merge all sources; raises CONFIG_ERROR for wrong keys or values.
+
+    With `features` also checks what the fields ask for: UNSUPPORTED_FEATURE for absent features.
+    """
+    with collected_warnings(strict=request.strict) as warnings:
+        values: dict[str, Any] = {}
+        for preset in request.presets:
+            values = merge(values, explicit(checked(CompileConfig, preset, where=f"preset {request.preset_name}")))
+        if request.preset_name is None:
+            values = merge(values, _config_values(request))
+        elif request.config is not None:
+            warn(f"the preset {request.preset_name} wins: {_name(request.config)} is not read")
+        values = merge(values, _section_values(request.sections or {}))
+        values = merge(values, _argument_values(request.arguments or {}))
+        config = checked(CompileConfig, values)
+        notices = check_features(config) if features else []
+    return Resolved(config, (*warnings, *notices))
 
 
-def is_default(config: CompileConfig, path: str) -> bool:
-    """Return whether a field has its default value."""
-    value: Any = config
-    default: Any = CompileConfig()
-    for part in path.split("."):
-        value, default = getattr(value, part), getattr(default, part)
-    return bool(value == default)
+def _name(config: Any) -> str:
+    return str(config) if isinstance(config, str | Path) else "the configuration object"
 
 
-def _merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in override.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = _merge(merged[key], value) if both else value
-    return merged
+def _config_values(request: Request) -> dict[str, Any]:
+    from qbc.config.files import read_config
+
+    if request.config is None:
+        return {}
+    if isinstance(request.config, str | Path):
+        return explicit(read_config(Path(request.config), strict=request.strict))
+    return explicit(checked(CompileConfig, request.config, where="compile_config"))
 
 
-def _checked(cls: type[Section], values: Mapping[str, Any]) -> Section:
+def _argument_values(arguments: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return cls.model_validate(dict(values))
-    except ValidationError as error:
-        parts = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()]
-        raise QBCompilerError("; ".join(parts), code="CONFIG_ERROR") from None
+        return explicit(checked(CompileConfig, arguments))
+    except QBCompilerError as error:
+        raise ArgumentError(error.message, hint=error.hint) from None
+
+
+def _section_values(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was set in section objects or their dictionaries."""
+    values: dict[str, Any] = {}
+    for name, section in sections.items():
+        if section is None:
+            continue
+        cls = section_class(CompileConfig, name)
+        if cls is None:
+            values = merge(values, explicit(checked(CompileConfig, {name: section})))
+        else:
+            values[name] = section_values(cls, section)
+    return values
+
+
+def section_values(cls: type[ConfigSection], section: Any) -> dict[str, Any]:
+    """Return the set fields of one section, given as an object of its class (or an older one) or a dictionary."""
+    return explicit(checked(cls, section))

@@ -93,6 +93,10 @@ class LayerBiasCorrectionConfig(BiasCorrectionConfig):
 
     apply: bool = False
 
+    def model_post_init(self, context: Any) -> None:
+        """Count the default of `apply` as set: it differs from the one of the section."""
+        self.__pydantic_fields_set__.add("apply")
+
 
 class ModLearningRate(ConfigSection):
     """Learning rate by kind of parameter."""

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Dialect
 
+from qbc.atomic import check_writable
 from qbc.driver.context import DriverContext, find_target, make_context
 from qbc.driver.dimensions import require_fixed_inputs, shapes_from_samples
 from qbc.driver.events import Event, Progress
 from qbc.driver.files import check_source, read_module, write_ir
 from qbc.driver.plan import PARSE_PHASES, QUANTIZE_PHASES, CompileOptions, Plan, make_plan
 from qbc.driver.program import IMAGES_REPORT, latency_report, write_program
-from qbc.driver.samples import BoundSamples, argument_attributes
-from qbc.errors import ArgumentError, QBCompilerError
+from qbc.driver.samples import BoundSamples, argument_attributes, statistics_file
+from qbc.errors import ArgumentError, QBCompilerError, file_error
 from qbc.pipelines.grammar import parse_pipeline
 from qbc.pipelines.instrumentation import CrashReproducer, DumpOnChange, Instrumentation, Timing
 from qbc.pipelines.phases import PHASES
@@ -89,6 +90,10 @@ def _interruptible() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise QBCompilerError("interrupted, nothing was written", code="INTERRUPTED") from None
+    except MemoryError as error:
+        raise QBCompilerError("there is not enough memory", code="RESOURCE_ERROR") from error
+    except OSError as error:
+        raise file_error(error) from error
 
 
 class _Run:
@@ -109,7 +114,8 @@ class _Run:
         phases = tuple(phase for phase in self.phases if PHASES.index(phase) >= PHASES.index(_first_phase(module)))
         if not phases:
             raise ArgumentError(f"{str(self.source)!r} is already past the phase {self.phases[-1]!r}")
-        if "quantize" in phases and self.options.calibration is None and not self.options.random_calibration:
+        has_data = self.plan.calibration is not None or self.plan.random_calibration or self._loads_statistics()
+        if "quantize" in phases and not has_data:
             raise QBCompilerError(
                 "No calibration dataset is provided",
                 code="NO_CALIBRATION_DATA",
@@ -130,6 +136,8 @@ class _Run:
             from qbc.artifact.mblt import read_mblt
 
             opened = read_mblt(self.source, self.ctx, self.ctx.store)
+            if opened.manifest.preview:
+                raise ArgumentError(f"{str(self.source)!r} is a preview for viewing", hint="write a .mblt with parse")
             return opened.module, opened.manifest
         module = self._read_source()
         provenance = {"source_sha256": digest_of(self.source)} if self.options.provenance else {}
@@ -140,9 +148,9 @@ class _Run:
         shapes = dict(self.options.input_shapes)
         module = read_module(self.source, self.ctx, input_shapes=shapes)
         quantizes = "quantize" in self.phases and self.source.suffix.lower() == ".onnx"
-        if not quantizes or self.options.calibration is None:
+        if not quantizes or self.plan.calibration is None:
             return module
-        found = shapes_from_samples(module, self.options.calibration, self.plan.config)
+        found = shapes_from_samples(module, self.plan.calibration, self.plan.config)
         if not found:
             return module
         for name, shape in found.items():
@@ -158,13 +166,26 @@ class _Run:
             self.ctx.notice(f"no target device given, using {chosen} (devices: {', '.join(target_names())})")
         if chosen is not None:
             self.ctx.target = find_target(chosen, self.ctx)
+            self._bind_target(chosen)
         # How a device was named depends on the route, so artifacts do not record it.
         self._unrecorded = set(self.ctx.notices)
 
+    def _bind_target(self, chosen: str | Path) -> None:
+        """Plan again where the target was not given: which core modes there are depends on it."""
+        from dataclasses import replace
+
+        if self.options.target is None and self.plan.config is not None:
+            self.plan = make_plan(replace(self.options, target=chosen), self.phases)
+
+    def _loads_statistics(self) -> bool:
+        statistics = None if self.plan.config is None else self.plan.config.calibration.statistics
+        return statistics is not None and statistics.apply and bool(statistics.load_path)
+
     def _bind_samples(self, module: ModuleOp) -> None:
-        if self.options.calibration is not None or self.options.random_calibration:
+        self.ctx.kept_statistics = statistics_file(self.plan.config)
+        if self.plan.calibration is not None or self.plan.random_calibration:
             self.ctx.samples = BoundSamples(
-                self.options.calibration, module, self.ctx, self.plan.config, self.options.on_event
+                self.plan.calibration, module, self.ctx, self.plan.config, self.options.on_event
             )
 
     def _run_phases(self, module: ModuleOp, base: Manifest, phases: tuple[str, ...]) -> Manifest:
@@ -184,6 +205,7 @@ class _Run:
                 require_fixed_inputs(module, is_snapshot=self.source.suffix.lower() == ".mblt")
                 for notice in self.plan.notices:
                     self.ctx.notice(notice)
+                self._save_config()
             run_pipeline(
                 module,
                 self.plan.pipelines[phase],
@@ -194,8 +216,52 @@ class _Run:
             if phase == "convert":
                 forget_value_names(module)
                 manifest = self._parsed_manifest(manifest)
+                self._write_preview(module, manifest)
+            if phase == "quantize":
+                self._save_widths()
+                self._save_samples(module)
         progress.tell_notices(self.ctx)
         return manifest if phases[-1] in PARSE_PHASES else self._quantized_manifest(manifest, phases)
+
+    def _save_config(self) -> None:
+        """Write the resolved configuration with the paths of this run, so that it can be given again."""
+        if self.options.config_save_path is None or self.plan.config is None:
+            return
+        from qbc.config.files import write_config
+
+        paths = {"model_paths": [str(self.source)], "save_paths": [str(self.output)]}
+        config = self.plan.config.model_copy(update={**paths, "calib_data_path": _as_paths(self.plan.calibration)})
+        write_config(self.options.config_save_path, config.grouped())
+
+    def _save_samples(self, module: ModuleOp) -> None:
+        """Write calibration samples where the section saveSample asks for them."""
+        if self.plan.config is None or not self.plan.config.save_sample.apply:
+            return
+        from qbc.driver.save_samples import save_samples
+
+        save_samples(module, self.ctx, self.plan.config.save_sample)
+
+    def _save_widths(self) -> None:
+        """Write the bits of each layer where `bit.saveInfo.savePath` asks for them."""
+        path = "" if self.plan.config is None else self.plan.config.bit.save_info.save_path
+        if not path:
+            return
+        from qbc.config.files import write_config
+
+        accuracy = self.ctx.report.get("accuracy")
+        layers = {} if accuracy is None else {layer.layer: layer.bits for layer in accuracy.layers}
+        write_config(Path(path), {"layers": layers})
+
+    def _write_preview(self, module: ModuleOp, manifest: Manifest) -> None:
+        """Write the parsed graph for viewing, before quantization changes it."""
+        if self.options.preview is None:
+            return
+        from dataclasses import replace
+
+        from qbc.artifact.mblt import write_mblt
+
+        check_writable(self.options.preview)
+        write_mblt(self.options.preview, module, self.ctx.store, replace(manifest, preview=True))
 
     def _parsed_manifest(self, base: Manifest) -> Manifest:
         """Manifest of the `.mblt`; the same whether the file is written or not."""
@@ -245,6 +311,12 @@ class _Run:
 _PHASE_OF_DIALECT = {"npu": "encode", "quant": "lower", "mblt": "quantize", "framework": "import"}
 
 
+def _as_paths(calibration: Any) -> list[str]:
+    """Return calibration data as the configuration records it; arrays in memory have no path."""
+    entries = calibration if isinstance(calibration, list | tuple) else [calibration]
+    return [str(entry) for entry in entries if isinstance(entry, str | Path)]
+
+
 def _first_phase(module: ModuleOp) -> str:
     """Return the phase that goes on from a module: the most lowered dialect in it decides."""
     present = {Dialect.split_name(op.name)[0] for op in module.walk() if "." in op.name}
@@ -280,21 +352,9 @@ def forget_value_names(module: ModuleOp) -> None:
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file as hex digits."""
+    """Return the SHA-256 of a file as hex digits; mapped, it is read without copies."""
     import hashlib
 
-    with open(path, "rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
+    from qbc.store.store import map_file
 
-
-def check_writable(path: Path) -> None:
-    """Raise OUTPUT_WRITE_ERROR before any work when the output cannot be written."""
-    import os
-
-    if path.is_dir():
-        raise QBCompilerError(f"output {str(path)!r} is a directory", code="OUTPUT_WRITE_ERROR")
-    directory = path.parent
-    if not directory.is_dir():
-        raise QBCompilerError(f"directory {str(directory)!r} does not exist", code="OUTPUT_WRITE_ERROR")
-    if not os.access(directory, os.W_OK):
-        raise QBCompilerError(f"directory {str(directory)!r} is not writable", code="OUTPUT_WRITE_ERROR")
+    return hashlib.sha256(map_file(path)).hexdigest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,6 +32,23 @@ class Event:
 
 
 EventSink = Callable[[Event], None]
+
+
+def payload_of(event: Event) -> dict[str, Any]:
+    """Return an event as plain data: `event`, `name`, `done`, `total`, `fraction` of all steps (None where unknown)."""
+    fraction = None
+    if event.kind in ("phase", "pass") and event.total:
+        fraction = event.done / event.total
+    if event.kind == "result":
+        fraction = 1.0
+    payload = {
+        "event": event.kind,
+        "name": event.name,
+        "done": event.done,
+        "total": event.total,
+        "fraction": fraction,
+    }
+    return {**payload, **event.data} if isinstance(event.data, Mapping) else payload
 
 
 def ignore(event: Event) -> None:

@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbc.driver.events import EventSink, ignore
+from qbc.driver.input_passes import input_passes
+from qbc.driver.scheme import core_mode
+from qbc.modes import SINGLE
 from qbc.pipelines.grammar import Pipeline, PipelineError, parse_pipeline
-from qbc.pipelines.phases import PHASES, load_preset, split_by_phase, with_options, without_pass
+from qbc.pipelines.phases import DEFAULT_PRESET, PHASES, load_preset, split_by_phase, with_options, without_pass
 from qbc.pipelines.registry import complete
 
 if TYPE_CHECKING:
-    from qbc.config import CompileConfig
+    from qbc.config.model import CompileConfig
+    from qbc.config.resolve import Resolved
 
-DEFAULT_PRESET = "default"
 PARSE_PHASES = ("import", "convert")
 QUANTIZE_PHASES = ("quantize", "lower", "encode")
 
@@ -24,8 +27,11 @@ QUANTIZE_PHASES = ("quantize", "lower", "encode")
 class CompileOptions:
     """What a compilation is asked to do, beside its input and output.
 
-    `calibration` is a path, a list of paths, or arrays in memory; `pipeline` an edited whole pipeline that replaces the
-    one of preset and configuration.
+    `calibration` is a path, a list of paths, or arrays in memory; `compile_config` a configuration object, a mapping or
+    the path of a file; `sections` are configuration sections by field name, objects or dictionaries; `arguments` are
+    single fields that go before all of them; `pipeline` an edited whole pipeline that replaces the one of preset and
+    configuration. `strict_config` makes conflicting keys of a file errors. `preview` is a
+    `.mblt` of the parsed graph for viewing only.
     """
 
     target: str | Path | None = None
@@ -33,9 +39,12 @@ class CompileOptions:
     calibration: Any = None
     random_calibration: bool = False
     preset: str | None = None
-    calibration_config: Any = None  # CalibrationConfig, a dictionary of its fields, or None
-    sections: Mapping[str, Any] = field(default_factory=dict)  # further settings of the configuration by field name
-    bias_correction: bool = True
+    compile_config: Any = None
+    sections: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    strict_config: bool = False
+    config_save_path: Path | None = None
+    preview: Path | None = None
     pipeline: str | None = None
     dump_ir: Path | None = None
     crash_reproducer: Path | None = None
@@ -48,12 +57,15 @@ class CompileOptions:
 class Plan:
     """Resolved configuration and complete pipelines; `notices` are what resolving has to tell.
 
-    `config` is None for plans that only parse: nothing in those phases can be configured.
+    `config` is None for plans that only parse, unless something was configured. `calibration` is what the arguments
+    give, else what the configuration names.
     """
 
     config: CompileConfig | None
     pipelines: Mapping[str, Pipeline]
     notices: tuple[str, ...]
+    calibration: Any = None
+    random_calibration: bool = False
 
     def text(self, phases: tuple[str, ...] | None = None) -> str:
         """Return one pipeline text for some phases (by default all of the plan), with every option written out."""
@@ -64,48 +76,120 @@ class Plan:
 
     def config_dict(self) -> dict[str, Any]:
         """Return the configuration as snapshots record it (no paths)."""
-        return {} if self.config is None else self.config.model_dump(by_alias=True)
+        return {} if self.config is None else self.config.grouped(paths=False)
 
 
 def make_plan(options: CompileOptions, phases: tuple[str, ...] = PHASES) -> Plan:
     """Resolve preset, configuration and an edited pipeline; mistakes in any of them are raised before work begins.
 
     The plan holds the pipelines of `phases`, the ones that may run, so only their passes are imported. Configuration is
-    resolved only where one of them takes it, so that parsing does not load the configuration model either.
+    resolved only where something was configured or a phase takes it, so that plain parsing does not load the model.
     """
-    preset = load_preset(options.preset or DEFAULT_PRESET)
-    config: CompileConfig | None = None
-    changes: Mapping[str, Any] = {}
-    if options.calibration_config is not None or options.sections or not set(phases) <= set(PARSE_PHASES):
-        from qbc.config import pipeline_changes, resolve_config
-
-        config = resolve_config(preset.config, options.calibration_config, options.sections)
-        changes = pipeline_changes(config)
+    config, warnings = _config(options, phases)
     if options.pipeline is not None:
-        parts = split_by_phase(parse_pipeline(options.pipeline))
-        beyond = [call for phase in PHASES[PHASES.index(phases[-1]) + 1 :] for call in parts[phase].calls()]
-        if beyond:
-            raise PipelineError(f"pass {beyond[0].name!r} comes after the phase {phases[-1]!r}, the last one to run")
-        return Plan(config, {phase: complete(parts[phase]) for phase in phases}, ())
+        pipelines = _edited(options.pipeline, phases)
+        if config is not None and config.inference_scheme != SINGLE:
+            warnings = (*warnings, "inference_scheme has no effect: the pipeline text says the core mode")
+        return _with_data(options, config, pipelines, warnings)
+    if config is None:
+        preset = load_preset(options.preset or DEFAULT_PRESET)
+        return Plan(None, {phase: complete(preset.pipeline(phase)) for phase in phases}, ())
+    changes = _changes(config)
+    mode, mode_notices = core_mode(config.inference_scheme, options.target)
+    if mode != SINGLE:
+        changes["inferenceScheme"] = [("npu-assign-mode", "mode", mode)]
+    statistics = config.calibration.statistics
+    if statistics.apply and statistics.percentiles:
+        percentile = statistics.percentiles[statistics.percentile_index]
+        changes["calibration.statistics.percentiles"] = [("quant-assign-ranges", "percentile", percentile)]
+    default = load_preset(DEFAULT_PRESET)
     flat = [change for group in changes.values() for change in group]
-    pipelines: dict[str, Pipeline] = {}
+    pipelines = {}
     placed: set[tuple[str, str]] = set()
     for phase in phases:
-        pipeline = preset.pipeline(phase)
-        if not options.bias_correction:
-            pipeline = without_pass(pipeline, "quant-bias-correction")
+        text = config.pipelines.get(phase)  # type: ignore[call-overload]  # the keys are the names of the phases
+        pipeline = default.pipeline(phase) if text is None else parse_pipeline(text)
+        if phase == "quantize":
+            pipeline = input_passes(config) + pipeline
+        for name in _left_out(config):
+            pipeline = without_pass(pipeline, name)
         changed, found = with_options(pipeline, flat)
         pipelines[phase] = complete(changed)
         placed |= found
-    notices = () if config is None else tuple(_without_effect(config, changes, placed))
-    return Plan(config, pipelines, notices)
+    unplaced = [path for path, group in changes.items() if not any((item[0], item[1]) in placed for item in group)]
+    quantizes = "quantize" in phases
+    notices = [f"{path} has no effect: no pass of the pipelines takes it" for path in unplaced if quantizes]
+    return _with_data(options, config, pipelines, (*warnings, *mode_notices, *notices))
 
 
-def _without_effect(config: CompileConfig, changes: Mapping[str, Any], placed: set[tuple[str, str]]) -> list[str]:
-    from qbc.config.resolve import is_default
+def resolve_options(options: CompileOptions, *, features: bool = True) -> Resolved:
+    """Return the whole configuration that the options ask for; `features` refuses what does not exist."""
+    from qbc.config.resolve import Request, resolve
 
-    notices = []
-    for path, group in changes.items():
-        if not is_default(config, path) and not any((name, option) in placed for name, option, _ in group):
-            notices.append(f"{path} has no effect in this version")
-    return notices
+    presets: tuple[Mapping[str, Any], ...] = ()
+    if options.preset is not None:
+        preset, default = load_preset(options.preset), load_preset(DEFAULT_PRESET)
+        own = {phase: text for phase, text in preset.pipelines.items() if text != default.pipelines.get(phase)}
+        presets = (*preset.layers, {"pipelines": own})
+    arguments = dict(options.arguments)
+    if options.random_calibration:
+        arguments["use_random_calib"] = True
+    request = Request(
+        presets, options.preset, options.compile_config, options.sections, arguments, options.strict_config
+    )
+    return resolve(request, features=features)
+
+
+def _config(options: CompileOptions, phases: tuple[str, ...]) -> tuple[CompileConfig | None, tuple[str, ...]]:
+    if not set(phases) <= set(PARSE_PHASES):
+        resolved = resolve_options(options)
+        return resolved.config, resolved.notices
+    if options.compile_config is None and not options.sections and not options.arguments:
+        return None, ()
+    resolved = resolve_options(options, features=False)
+    return resolved.config, resolved.notices
+
+
+def _edited(text: str, phases: tuple[str, ...]) -> dict[str, Pipeline]:
+    parts = split_by_phase(parse_pipeline(text))
+    beyond = [call for phase in PHASES[PHASES.index(phases[-1]) + 1 :] for call in parts[phase].calls()]
+    if beyond:
+        raise PipelineError(f"pass {beyond[0].name!r} comes after the phase {phases[-1]!r}, the last one to run")
+    return {phase: complete(parts[phase]) for phase in phases}
+
+
+def _changes(config: CompileConfig) -> dict[str, list[tuple[str, str, Any]]]:
+    """Return the settings of passes by configuration key, for fields that differ from their default.
+
+    A default is the default of the pass too, so an option that a pipeline text writes out stays as it is written.
+    """
+    from qbc.config.fields import key_of, pass_options
+
+    return {
+        key_of(path): [(name, option, value) for name, option in targets]
+        for path, (value, is_default, targets) in pass_options(config).items()
+        if not is_default
+    }
+
+
+def _left_out(config: CompileConfig) -> list[str]:
+    switches = {
+        "quant-bias-correction": config.bias_correction.apply,
+        "quant-promote-16": config.tuning.auto_promote.apply,
+    }
+    return [name for name, wanted in switches.items() if not wanted]
+
+
+def _with_data(
+    options: CompileOptions,
+    config: CompileConfig | None,
+    pipelines: Mapping[str, Pipeline],
+    notices: tuple[str, ...],
+) -> Plan:
+    """Return the plan with the calibration data: an argument goes before the paths of the configuration."""
+    calibration, random = options.calibration, options.random_calibration
+    if calibration is None and not random and config is not None:
+        paths = config.calib_data_path
+        calibration = (paths[0] if len(paths) == 1 else paths) if paths else None
+        random = config.use_random_calib
+    return Plan(config, pipelines, notices, calibration, random)

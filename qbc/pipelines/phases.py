@@ -1,11 +1,14 @@
 """Phases and presets as data: which pipeline each phase of a compilation runs.
 
-A preset is a YAML file beside this module: a partial configuration and the pipelines of its phases as text. A preset
-with a base inherits from it: configuration sections merge key by key, a pipeline replaces the one of the base.
+A preset is a YAML file: a partial configuration and the pipelines of its phases as text. A preset with a base inherits
+from it: configuration sections merge key by key, a pipeline replaces the one of the base. Presets stand beside this
+module, in the directories that the variable QBCOMPILER_PRESETS lists, or in a file that is named.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,19 +19,26 @@ from qbc.errors import QBCompilerError
 from qbc.pipelines.grammar import Nest, PassCall, Pipeline, PipelineError, Value, did_you_mean, parse_pipeline
 
 PHASES = ("import", "convert", "quantize", "lower", "encode")
+DEFAULT_PRESET = "default"
 PRESET_DIRECTORY = Path(__file__).parent / "presets"
+PRESET_VARIABLE = "QBCOMPILER_PRESETS"
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A named way to compile: `config` is the merged partial configuration, `pipelines` the text of all phases."""
+    """A named way to compile: partial configurations (its own last) and the pipeline texts of all phases."""
 
     name: str
     base: str | None
     description: str
-    own_config: Mapping[str, Any]
-    config: Mapping[str, Any]
+    layers: tuple[Mapping[str, Any], ...]
     pipelines: Mapping[str, str]
+
+    @property
+    def own_config(self) -> Mapping[str, Any]:
+        """The partial configuration of this preset without those that it inherits."""
+        return self.layers[-1]
 
     def pipeline(self, phase: str) -> Pipeline:
         """Return the parsed pipeline of a phase."""
@@ -36,35 +46,91 @@ class Preset:
 
 
 def preset_names() -> tuple[str, ...]:
-    """Return the names of all presets, sorted."""
-    return tuple(sorted(path.stem for path in PRESET_DIRECTORY.glob("*.yaml")))
+    """Return the names of all presets, sorted: those beside this module and those in the directories of the user."""
+    return tuple(sorted({path.stem for directory in _directories() for path in directory.glob("*.yaml")}))
+
+
+def _directories() -> list[Path]:
+    """Return the directories of presets; those in `QBCOMPILER_PRESETS` come first, so they can replace a preset."""
+    listed = [Path(text) for text in os.environ.get(PRESET_VARIABLE, "").split(os.pathsep) if text]
+    return [*listed, PRESET_DIRECTORY]
+
+
+def load_preset(name: str) -> Preset:
+    """Load a preset with everything it inherits; `name` may be a YAML file of the user.
+
+    Raises ARGUMENT_ERROR for an unknown name, CONFIG_ERROR for a file that is not a preset.
+    """
+    path = _find(name, None)
+    return _load(path, (), _stamp(path))
+
+
+def _find(name: str, near: Path | None) -> Path:
+    """Return the file of a preset; a base is looked for beside the preset that names it first."""
+    if name.endswith((".yaml", ".yml")):
+        path = Path(name)
+        if not path.is_file():
+            raise QBCompilerError(f"preset file {name!r} does not exist", code="ARGUMENT_ERROR")
+        return path
+    directories = _directories() if near is None else [near, *_directories()]
+    if _NAME.fullmatch(name):
+        for directory in directories:
+            path = directory / f"{name}.yaml"
+            if path.is_file():
+                return path
+    hint = did_you_mean(name, preset_names()) or f"choose one of {', '.join(preset_names())}"
+    raise QBCompilerError(f"unknown config preset {name!r}", code="ARGUMENT_ERROR", hint=hint)
+
+
+def _stamp(path: Path) -> int:
+    return path.stat().st_mtime_ns
 
 
 @cache
-def load_preset(name: str) -> Preset:
-    """Load a preset with everything it inherits; raises ARGUMENT_ERROR for an unknown name."""
+def _load(path: Path, children: tuple[Path, ...], stamp: int) -> Preset:
+    if path in children:
+        raise _not_a_preset(path, "it inherits from itself")
+    data = _read(path)
+    own = data.get("config") or {}
+    pipelines = data.get("pipelines") or {}
+    name = data.get("name") or path.stem
+    if data["base"] is None:
+        return Preset(name, None, data["description"], (own,), pipelines)
+    base_path = _find(data["base"], path.parent)
+    base = _load(base_path, (*children, path), _stamp(base_path))
+    return Preset(name, base.name, data["description"], (*base.layers, own), {**base.pipelines, **pipelines})
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the checked content of a preset file; a preset of the user builds on `default` where it names no base."""
     import yaml
 
-    if name not in preset_names():
-        hint = did_you_mean(name, preset_names()) or f"choose one of {', '.join(preset_names())}"
-        raise QBCompilerError(f"unknown config preset {name!r}", code="ARGUMENT_ERROR", hint=hint)
-    data = yaml.safe_load((PRESET_DIRECTORY / f"{name}.yaml").read_text(encoding="utf-8"))
-    own_config = data.get("config") or {}
-    pipelines = data.get("pipelines") or {}
-    if data["base"] is None:
-        return Preset(name, None, data["description"], own_config, own_config, pipelines)
-    base = load_preset(data["base"])
-    config = merge(base.config, own_config)
-    return Preset(name, base.name, data["description"], own_config, config, {**base.pipelines, **pipelines})
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        raise _not_a_preset(path, " ".join(str(error).split())) from None
+    if not isinstance(data, dict):
+        raise _not_a_preset(path, "the top must be a mapping")
+    unknown = sorted(set(map(str, data)) - {"name", "base", "description", "config", "pipelines"})
+    if unknown:
+        raise _not_a_preset(path, f"unknown key {unknown[0]!r}; keys are name, base, description, config, pipelines")
+    base = data.setdefault("base", DEFAULT_PRESET)
+    data.setdefault("description", "")
+    if base is not None and not isinstance(base, str):
+        raise _not_a_preset(path, "base must be a name")
+    for key in ("config", "pipelines"):
+        if not isinstance(data.get(key) or {}, dict):
+            raise _not_a_preset(path, f"{key} must be a mapping")
+    wrong = [phase for phase, text in (data.get("pipelines") or {}).items() if phase not in PHASES or not text]
+    if wrong:
+        raise _not_a_preset(path, f"{wrong[0]!r} is not a phase; phases are {', '.join(PHASES)}")
+    if base is None and set(data.get("pipelines") or {}) != set(PHASES):
+        raise _not_a_preset(path, f"without a base it needs pipelines of all phases: {', '.join(PHASES)}")
+    return data
 
 
-def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two nested dictionaries; lists and scalars of `override` replace those of `base`."""
-    merged = dict(base)
-    for key, value in override.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = merge(merged[key], value) if both else value
-    return merged
+def _not_a_preset(path: Path, reason: str) -> QBCompilerError:
+    return QBCompilerError(f"preset file {str(path)!r}: {reason}", code="CONFIG_ERROR")
 
 
 def with_options(
@@ -109,13 +175,15 @@ def _without_pass(item: PassCall | Nest, name: str) -> PassCall | Nest | None:
 
 
 def split_by_phase(pipeline: Pipeline) -> dict[str, Pipeline]:
-    """Cut an edited whole pipeline into phases, at the conversions and at `npu-emit`.
+    """Cut an edited whole pipeline into phases, at the conversions, at the passes over inputs and at `npu-emit`.
 
     A conversion opens its phase, so passes before it belong to the phase before. Raises PipelineError when the
     conversions do not stand in the order of the phases.
     """
     openers = {
         "convert-framework-to-mblt": "convert",
+        "mblt-uint8-inputs": "quantize",
+        "mblt-fuse-normalize": "quantize",
         "convert-mblt-to-quant": "quantize",
         "convert-quant-to-npu": "lower",
         "npu-emit": "encode",

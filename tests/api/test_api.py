@@ -16,7 +16,7 @@ from qbcompiler.demo import digits_model_path
 
 # Order and defaults of the documented arguments.
 DOCUMENTED = {
-    "model": inspect.Parameter.empty,
+    "model": None,
     "target_device": None,
     "calib_data_path": None,
     "save_path": None,
@@ -83,7 +83,7 @@ def test_signature() -> None:
 
 def test_every_default_is_accepted(tmp_path: Path, samples: Any, caplog: pytest.LogCaptureFixture) -> None:
     defaults = {name: value for name, value in DOCUMENTED.items() if value is not inspect.Parameter.empty}
-    given = ("target_device", "calib_data_path", "save_path")
+    given = ("model", "target_device", "calib_data_path", "save_path")
     rest = {name: value for name, value in defaults.items() if name not in given}
     with caplog.at_level(logging.WARNING, "qbcompiler"):
         assert _compile(tmp_path, samples) == _compile(tmp_path, samples, "b.mxq", **rest)
@@ -112,24 +112,30 @@ def test_result_names_the_file_and_reports(tmp_path: Path, samples: Any) -> None
         ({"backend": "keras"}, "UNSUPPORTED_FEATURE"),
         ({"device": "tpu"}, "ARGUMENT_ERROR"),
         ({"inference_scheme": "double"}, "ARGUMENT_ERROR"),
-        ({"inference_scheme": "global8"}, "UNSUPPORTED_FEATURE"),
         ({"inference_scheme": "multi", "target_device": "regulus-rb"}, "TARGET_ERROR"),
         ({"optimize_option": 7}, "ARGUMENT_ERROR"),
         ({"buffer_mode": -1}, "ARGUMENT_ERROR"),
         ({"image_channels": 2}, "ARGUMENT_ERROR"),
         ({"cpu_offload": True}, "UNSUPPORTED_FEATURE"),
         ({"dynamic_axes": {"image": 0}}, "UNSUPPORTED_FEATURE"),
-        ({"multi_shape": {"image": {"axis": 2, "values": [8, 16]}}}, "UNSUPPORTED_FEATURE"),
+        ({"multi_shape": {"image": {"axis": 2, "values": [8, 16]}}}, "ARGUMENT_ERROR"),
+        ({"multi_shape": {"image": {"axis": 2}}, "dynamic_axes": {"image": 0}}, "ARGUMENT_ERROR"),
+        ({"multi_shape": {"image": {"axis": 2}}, "feed_dict": {"image": np.zeros(1)}}, "UNSUPPORTED_FEATURE"),
         ({"split_parts": 2}, "UNSUPPORTED_FEATURE"),
         ({"split_blocks": [1]}, "UNSUPPORTED_FEATURE"),
-        ({"compile_config": "config.yaml"}, "UNSUPPORTED_FEATURE"),
-        ({"config_save_path": "x.yaml"}, "UNSUPPORTED_FEATURE"),
+        ({"compile_config": "config.yaml"}, "ARGUMENT_ERROR"),
+        ({"compile_config": "config.toml"}, "ARGUMENT_ERROR"),
+        ({"config_save_path": "/dev/null/x.yaml"}, "OUTPUT_WRITE_ERROR"),
         ({"config_preset": "clasification"}, "ARGUMENT_ERROR"),
         ({"model_part": "vision"}, "UNSUPPORTED_FEATURE"),
-        ({"bit_config": {"apply": True}}, "UNSUPPORTED_FEATURE"),
+        ({"bit_config": {"apply": True}}, "CONFIG_ERROR"),
+        ({"bit_config": {"transformer": {"activation": {"ffn": 16}}}}, "UNSUPPORTED_FEATURE"),
+        ({"bit_config": {"layerOverrides": {"activation16Bits": ["nosuch"]}}}, "ARGUMENT_ERROR"),
         ({"hessian_quant_config": {"apply": True}}, "UNSUPPORTED_FEATURE"),
-        ({"llm_config": {"attributes": {}}}, "UNSUPPORTED_FEATURE"),
-        ({"extra_output_config": {"layers": ["a"]}}, "UNSUPPORTED_FEATURE"),
+        ({"llm_config": {"apply": True}}, "UNSUPPORTED_FEATURE"),
+        ({"llm_config": {"attributes": {"maxSequenceLength": 9, "maxCacheLength": 8}}}, "CONFIG_ERROR"),
+        ({"config_preset": "llm"}, "UNSUPPORTED_FEATURE"),
+        ({"extra_output_config": {"apply": True, "layers": ["a"]}}, "UNSUPPORTED_FEATURE"),
         ({"calibration_config": {"method": 4}}, "CONFIG_ERROR"),
         ({"calibration_config": {"metod": 1}}, "CONFIG_ERROR"),
         ({"in_dformats": "nhwc"}, "ARGUMENT_ERROR"),
@@ -151,13 +157,16 @@ def test_refused(tmp_path: Path, samples: Any, arguments: dict[str, Any], code: 
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"optimize_option": 3}, "optimize_option has no effect yet"),
-        ({"buffer_mode": 2}, "buffer_mode has no effect yet"),
-        ({"resource_management_config": {"weight_dtype": "bfloat16"}}, "resource_management_config has no effect yet"),
-        ({"weight_dtype": "bfloat16"}, "weight_dtype is ignored"),
+        ({"optimize_option": 3}, "optimizeOption (has no effect yet)"),
+        ({"buffer_mode": 2}, "bufferMode (has no effect yet)"),
+        ({"resource_management_config": {"weight_dtype": "bfloat16"}}, "resourceManagement.weightDtype"),
+        ({"weight_dtype": "bfloat16"}, "resourceManagement.weightDtype"),
+        ({"extra_output_config": {"layers": ["a"]}}, "extraOutput.layers"),
         ({"use_gpu_only_for_calibration": True}, "use_gpu_only_for_calibration is ignored"),
-        ({"optq_config": None}, "optq_config is now called hessian_quant_config"),
-        ({"save_subgraph_type": 2, "output_subgraph_path": "x.mblt"}, "save_subgraph_type is ignored"),
+        ({"optq_config": {}}, "optq_config is now called hessian_quant_config"),
+        ({"layer_bias_correction": True}, "layer_bias_correction is now called bias_correction"),
+        ({"quantize_method": "maxpercentile"}, "quantize_method is now a field of calibration_config"),
+        ({"save_subgraph_type": 2}, "save_subgraph_type is ignored"),
         ({"target_device": "aries"}, "now called 'aries-rb'"),
     ],
 )
@@ -166,8 +175,18 @@ def test_accepted_with_a_notice(
 ) -> None:
     with caplog.at_level(logging.WARNING, "qbcompiler"):
         noted = _compile(tmp_path, samples, **arguments)
-    assert any(message in record.getMessage() for record in caplog.records)
-    assert noted == _compile(tmp_path, samples, "b.mxq")
+    assert any(message in record.getMessage() for record in caplog.records), caplog.text
+    assert noted
+    _compile(tmp_path, samples, "b.mxq")
+    assert _program(tmp_path / "a.mxq") == _program(tmp_path / "b.mxq")
+
+
+def _program(path: Path) -> dict[str, bytes]:
+    """Return all sections but the record of how the file was made."""
+    from qbc.store import read_container
+
+    container = read_container(path, "MXQ")
+    return {name: bytes(container.section(name)) for name in container.sections if name != "manifest"}
 
 
 def test_config_sections_that_are_off_are_accepted(tmp_path: Path, samples: Any) -> None:

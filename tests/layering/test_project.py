@@ -79,23 +79,23 @@ def test_a_pass_has_a_lit_test() -> None:
 
 
 def test_preset_pipelines_are_complete_and_use_known_passes() -> None:
-    from qbc.driver.plan import CompileOptions, make_plan
     from qbc.pipelines.grammar import parse_pipeline
-    from qbc.pipelines.phases import preset_names
+    from qbc.pipelines.phases import PHASES, load_preset, preset_names
     from qbc.pipelines.registry import complete
 
     for name in preset_names():
-        text = make_plan(CompileOptions(preset=name)).text()
-        assert str(complete(parse_pipeline(text))) == text
+        for phase in PHASES:
+            text = str(complete(load_preset(name).pipeline(phase)))
+            assert str(complete(parse_pipeline(text))) == text
 
 
 def test_commands_of_the_readme_exist() -> None:
-    from qbcompiler.cli import _parser
+    from qbcompiler.parser import build_parser
 
     text = (ROOT / "README.md").read_text()
     blocks = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL))
     for line in re.findall(r"^qbcompiler (.*)$", blocks, re.MULTILINE):
-        _parser().parse_args(line.split())
+        build_parser().parse_args(line.split())
 
 
 def test_pipelines_in_the_docs_are_valid() -> None:
@@ -111,7 +111,7 @@ def test_pipelines_in_the_docs_are_valid() -> None:
 
 def test_options_in_the_docs_exist() -> None:
     from qbc.driver.opt import _parser as opt_parser
-    from qbcompiler.cli import _parser as cli_parser
+    from qbcompiler.parser import build_parser as cli_parser
 
     known = set(opt_parser().format_help().replace(",", " ").split())
     actions = [action for action in cli_parser()._actions if action.choices]

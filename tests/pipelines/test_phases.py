@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from qbc.driver.plan import CompileOptions, make_plan
@@ -10,7 +12,6 @@ from qbc.pipelines.grammar import PassCall, PipelineError, parse_pipeline
 from qbc.pipelines.phases import (
     PHASES,
     load_preset,
-    merge,
     preset_names,
     split_by_phase,
     with_options,
@@ -18,25 +19,60 @@ from qbc.pipelines.phases import (
 )
 from qbc.pipelines.registry import complete
 
+NINE = (
+    "classification", "detection", "classification_torchvision", "yolo_640", "yolo_1280",
+    "llm", "llm_fast", "vision_transformer", "multimodal",
+)  # fmt: skip
+
 
 def test_presets_inherit_pipelines_and_merge_configuration() -> None:
-    assert preset_names() == ("classification", "default", "detection")
+    assert set(preset_names()) == {*NINE, "default"}
     default, detection = load_preset("default"), load_preset("detection")
     assert detection.base == "default"
     assert detection.pipelines == default.pipelines
     assert set(default.pipelines) == set(PHASES)
-    assert detection.config == {"calibration": {"mode": 1, "output": 1}}
+    assert detection.layers == ({}, {"calibration": {"mode": 1, "output": 1}})
+
+
+def test_presets_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("base: other\nconfig: {calibration: {mode: 0}}\npipelines: {encode: npu.program()}\n")
+    (tmp_path / "other.yaml").write_text("description: theirs\nbase: detection\n")
+    preset = load_preset(str(mine))
+    assert (preset.name, preset.base) == ("mine", "other")
+    assert [dict(layer) for layer in preset.layers[-3:]] == [
+        {"calibration": {"mode": 1, "output": 1}}, {}, {"calibration": {"mode": 0}},
+    ]  # fmt: skip
+    assert preset.pipelines == {**load_preset("default").pipelines, "encode": "npu.program()"}
+    monkeypatch.setenv("QBCOMPILER_PRESETS", str(tmp_path))
+    assert {"mine", "other"} <= set(preset_names())
+    assert load_preset("mine") == preset
+    mine.write_text("description: changed\n")
+    assert load_preset("mine").description == "changed"
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("[1]", "must be a mapping"),
+        ("config: [", "expected"),
+        ("konfig: {}", "unknown key 'konfig'"),
+        ("config: [1]", "config must be a mapping"),
+        ("pipelines: {emit: x}", "'emit' is not a phase"),
+        ("base: null", "needs pipelines of all phases"),
+        ("base: bad", "inherits from itself"),
+        ("base: clasification", "did you mean 'classification'"),
+    ],
+)
+def test_a_file_that_is_no_preset(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "bad.yaml").write_text(text)
+    with pytest.raises(QBCompilerError, match=message):
+        load_preset(str(tmp_path / "bad.yaml"))
 
 
 def test_unknown_preset_names_the_nearest() -> None:
     with pytest.raises(QBCompilerError, match="did you mean 'detection'"):
         load_preset("detections")
-
-
-def test_merge_goes_key_by_key_and_replaces_lists() -> None:
-    base = {"a": {"x": 1, "y": [1, 2]}, "b": 1}
-    assert merge(base, {"a": {"y": [3]}, "c": 2}) == {"a": {"x": 1, "y": [3]}, "b": 1, "c": 2}
-    assert base == {"a": {"x": 1, "y": [1, 2]}, "b": 1}
 
 
 def test_options_are_set_wherever_the_pass_has_them() -> None:
@@ -65,35 +101,28 @@ def test_conversions_out_of_order_are_refused() -> None:
 
 def test_configuration_reaches_the_passes() -> None:
     settings = {"method": 0, "mode": 2, "maxPercentile": {"percentile": 0.99}}
-    plan = make_plan(CompileOptions(calibration_config=settings))
+    plan = make_plan(CompileOptions(sections={"calibration": settings}))
     calls = {call.name: dict(call.options) for call in plan.pipelines["quantize"].calls()}
-    assert calls["convert-mblt-to-quant"]["method"] == 0
     assert calls["quant-group-scales"]["method"] == 0
     assert calls["quant-assign-ranges"]["mode"] == 2
     assert calls["quant-assign-ranges"]["percentile"] == 0.99
 
 
-def test_a_setting_that_no_pass_takes_gives_a_notice() -> None:
-    from qbc.config import pipeline_changes, resolve_config
-    from qbc.pipelines.registry import option_infos, pass_class
-
-    taken = any(
-        info.name == option
-        for name, option, _ in pipeline_changes(resolve_config({}, None))["calibration.output"]
-        for info in option_infos(pass_class(name))
-    )
-    plan = make_plan(CompileOptions(calibration_config={"output": 1}))
-    assert ("calibration.output has no effect in this version" in plan.notices) == (not taken)
+def test_a_field_without_effect_gives_one_notice() -> None:
+    plan = make_plan(CompileOptions(arguments={"buffer_mode": 2, "calibration": {"output": 1}}))
+    assert len(plan.notices) == 1
+    assert "bufferMode" in plan.notices[0] and "calibration.output" in plan.notices[0]
     assert not make_plan(CompileOptions()).notices
 
 
-def test_every_setting_reaches_a_pass_or_is_noted() -> None:
-    changed = {"method": 1, "mode": 0, "output": 2, "maxPercentile": {"percentile": 0.9, "topkRatio": 0.2}}
-    default, other = make_plan(CompileOptions()), make_plan(CompileOptions(calibration_config=changed))
-    for field in ("method", "mode", "output"):
-        only = make_plan(CompileOptions(calibration_config={field: changed[field]}))
-        assert only.text() != default.text() or any(field in notice for notice in only.notices)
-    assert other.text() != default.text()
+def test_a_pipeline_of_the_configuration_replaces_the_phase() -> None:
+    config = {"pipelines": {"quantize": "convert-mblt-to-quant,quant-collect{samples=3}"}, "calibration": {"mode": 0}}
+    plan = make_plan(CompileOptions(compile_config=config))
+    calls = plan.pipelines["quantize"].calls()
+    assert [call.name for call in calls] == ["convert-mblt-to-quant", "quant-collect"]
+    assert dict(calls[1].options)["samples"] == 3
+    assert plan.notices == ("calibration.mode has no effect: no pass of the pipelines takes it",)
+    assert plan.pipelines["lower"] == make_plan(CompileOptions()).pipelines["lower"]
 
 
 def test_an_edited_pipeline_replaces_the_preset() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from qbc.dialects.quant import ParamsOp, ParamTable
 from qbc.errors import ArgumentError, QBCompilerError
 from qbc.passes.base import CompileContext, ModulePass, source_names
+from qbc.passes.quant.layer_names import matching_names
 
 PRESETS = {"w8a8": "i8", "w8a16": "i16"}
 _LATER = ("w4a8", "w4a16", "w16a16")
@@ -20,8 +20,9 @@ _LATER = ("w4a8", "w4a16", "w16a16")
 class QuantAssignBits(ModulePass):
     """Give every row that has no storage the one of the preset: `w8a8` (i8) or `w8a16` (i16 activations).
 
-    `activation16` lists source nodes whose results get i16; all values of the scale group of such a result follow. A
-    name that no node has is an error with the nearest names, a row with a fixed encoding keeps it.
+    `activation16` lists source nodes, by name or glob, whose results get i16; all values of the scale group of such a
+    result follow. An entry that matches no node is an error with the nearest names, a row with a fixed encoding keeps
+    it.
 
     ```mlir
     quant.params "r0"
@@ -57,11 +58,5 @@ class QuantAssignBits(ModulePass):
             rows = [row for result in inner.results if (row := table.row_of(result)) is not None]
             for name in source_names(inner) if rows else ():
                 rows_of.setdefault(name, []).extend(rows)
-        unknown = [name for name in self.activation16 if name not in rows_of]
-        if unknown:
-            near = difflib.get_close_matches(unknown[0], list(rows_of), n=3, cutoff=0.4)
-            raise ArgumentError(
-                f"activation16 names {unknown[0]!r}, which no node with a quantized result has",
-                hint=f"Nearest names: {', '.join(near)}." if near else None,
-            )
-        return {row.row_name for name in self.activation16 for row in rows_of[name]}
+        wide = matching_names(self.activation16, rows_of, "activation16")
+        return {row.row_name for name in sorted(wide) for row in rows_of[name]}

@@ -12,7 +12,8 @@ from qbc.dialects import quant
 from qbc.dialects.blob import write_blob
 from qbc.dialects.quant.base import integer
 from qbc.errors import QBCompilerError
-from qbc.passes.base import CompileContext, ModulePass, array_of, pass_error
+from qbc.passes.base import CompileContext, ModulePass, array_of, pass_error, source_names
+from qbc.passes.quant.layer_names import matching_names
 from qbc.passes.quant.quant_collect import INPUT_MEAN
 
 TARGETS = ("weight",)
@@ -27,7 +28,8 @@ class QuantBiasCorrection(ModulePass):
     weights, up to half a bias step. A fused activation comes after, so the correction is exact. Codes do not change,
     and applying the pass again changes nothing.
 
-    `target` "weight" corrects the layer's own error with the same input on both sides.
+    `target` "weight" corrects the layer's own error with the same input on both sides. `layers` (source nodes, by name
+    or glob) restricts the pass to those, `exclude` leaves some out; an entry that matches no layer is an error.
     Raises VERIFY_ERROR for a layer without `input_mean`.
 
     ```mlir
@@ -39,16 +41,25 @@ class QuantBiasCorrection(ModulePass):
 
     name: ClassVar[str] = "quant-bias-correction"
     target: str = "weight"
+    layers: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         if self.target not in TARGETS:
             raise QBCompilerError(
                 f"target {self.target!r} is unknown", code="PIPELINE_ERROR", hint='use target="weight"'
             )
-        for layer in op.walk():
-            if isinstance(layer, quant.WeightedOp):
-                layer.properties["bias_delta"] = bias_delta(layer, ctx)
-                ctx.count("layers")
+        for layer in self._chosen([inner for inner in op.walk() if isinstance(inner, quant.WeightedOp)]):
+            layer.properties["bias_delta"] = bias_delta(layer, ctx)
+            ctx.count("layers")
+
+    def _chosen(self, layers: list[quant.WeightedOp]) -> list[quant.WeightedOp]:
+        if not self.layers and not self.exclude:
+            return layers
+        names = [name for layer in layers for name in source_names(layer)]
+        only = matching_names(self.layers, names, "layers") if self.layers else set(names)
+        chosen = only - matching_names(self.exclude, names, "exclude")
+        return [layer for layer in layers if chosen.intersection(source_names(layer))]
 
 
 def bias_delta(layer: quant.WeightedOp, ctx: CompileContext) -> Attribute:

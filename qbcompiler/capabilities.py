@@ -1,0 +1,52 @@
+"""What this version can do, and whether the machine has what it needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def capabilities() -> dict[str, Any]:
+    """Return commands, source formats, devices, presets, versions and problems of this installation."""
+    from importlib.metadata import version
+
+    from qbc.artifact.manifest import tool_versions
+    from qbc.pipelines.phases import PHASES, preset_names
+    from qbc.targets import target_names
+    from qbcompiler.channel import PROTOCOL_VERSION
+    from qbcompiler.parser import build_parser
+
+    return {
+        "version": version("qbcompiler"),
+        "jsonl_version": PROTOCOL_VERSION,
+        "commands": command_names(build_parser()),
+        "backends": ["onnx"],
+        "devices": list(target_names()),
+        "phases": list(PHASES),
+        "presets": list(preset_names()),
+        "versions": tool_versions(),
+        "problems": problems(),
+    }
+
+
+def command_names(parser: Any) -> list[str]:
+    """Return the names of the commands of a parser."""
+    return [name for action in parser._actions if isinstance(action.choices, dict) for name in action.choices]
+
+
+def problems() -> list[str]:
+    """Return what is wrong with the installation: another package of the same import name in the environment."""
+    from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+
+    try:
+        own = distribution("qbcompiler")
+    except PackageNotFoundError:
+        return ["qbcompiler is imported from a directory, it is not installed"]
+    owners = sorted(set(packages_distributions().get("qbcompiler", [])))
+    ours = any(point.name == "qbc-opt" for point in own.entry_points)
+    if ours and len(owners) <= 1:
+        return []
+    named = ", ".join(owners) or f"qbcompiler {own.version}"
+    return [
+        f"the import name qbcompiler belongs to another package too ({named}); the vendor's package and this one "
+        "replace each other's files: install them in separate environments"
+    ]

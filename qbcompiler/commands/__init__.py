@@ -1,0 +1,1 @@
+"""The commands, by what they do; each is imported when it runs."""

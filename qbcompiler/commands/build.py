@@ -1,0 +1,143 @@
+"""`compile`, `parse`, `quantize`, and `--version`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qbc.errors import ArgumentError
+from qbcompiler.channel import channel
+from qbcompiler.parser import PHASE_NAMES
+
+if TYPE_CHECKING:
+    from qbc.driver.compile import CompileResult
+    from qbc.driver.plan import CompileOptions
+
+
+def version(options: argparse.Namespace) -> int:
+    """Print the version."""
+    if not options.version:
+        raise ArgumentError("no command given", hint="qbcompiler --help lists the commands")
+    from importlib import metadata
+
+    number = metadata.version("qbcompiler")
+    channel().result("version", {"version": number}, f"qbcompiler {number}")
+    return 0
+
+
+def compile_command(options: argparse.Namespace) -> int:
+    """Compile a source model or a snapshot."""
+    from qbc.driver.compile import compile_model
+
+    settings = _settings(options)
+    if options.print_pipeline:
+        return _print_pipeline(settings, PHASE_NAMES[: PHASE_NAMES.index(options.compile_to) + 1])
+    model = options.model or _configured(settings, "model_paths", "--model")
+    output = options.output or _configured(settings, "save_paths", "--output")
+    return _show(compile_model(model, output, settings, to=options.compile_to), options)
+
+
+def parse_command(options: argparse.Namespace) -> int:
+    """Parse a source model."""
+    from qbc.driver.compile import parse
+    from qbc.driver.plan import PARSE_PHASES
+
+    settings = _settings(options)
+    if options.print_pipeline:
+        return _print_pipeline(settings, PARSE_PHASES)
+    return _show(parse(options.model, options.output, settings), options)
+
+
+def quantize_command(options: argparse.Namespace) -> int:
+    """Quantize a `.mblt`."""
+    from qbc.driver.compile import quantize
+    from qbc.driver.plan import QUANTIZE_PHASES
+
+    settings = _settings(options)
+    if options.print_pipeline:
+        return _print_pipeline(settings, QUANTIZE_PHASES)
+    output = options.output or _configured(settings, "save_paths", "--output")
+    return _show(quantize(options.mblt, output, settings), options)
+
+
+def _settings(options: argparse.Namespace) -> CompileOptions:
+    """Turn the options of a command into those of the compile driver."""
+    from qbc.driver.arguments import parse_input_shapes
+    from qbc.driver.plan import CompileOptions
+    from qbcompiler.api import provenance_wanted
+    from qbcompiler.arguments import check_backend, check_device
+
+    check_backend(getattr(options, "backend", "onnx"))
+    if options.device is not None:
+        check_device(options.device, channel().notice)
+    paths = getattr(options, "calib_data_path", [])
+    names = ("cpu_offload", "inference_scheme", "device", "use_random_calib")
+    given = {name: getattr(options, name, None) for name in names}
+    return CompileOptions(
+        target=options.target_device,
+        input_shapes=parse_input_shapes(getattr(options, "input_shape", [])),
+        calibration=(paths[0] if len(paths) == 1 else paths) if paths else None,
+        random_calibration=bool(given["use_random_calib"]),
+        preset=options.config_preset,
+        compile_config=options.compile_config,
+        arguments={name: value for name, value in given.items() if value is not None},
+        strict_config=options.strict_config,
+        config_save_path=getattr(options, "config_save_path", None),
+        pipeline=options.pass_pipeline,
+        dump_ir=options.dump_ir,
+        crash_reproducer=options.crash_reproducer,
+        verify_each=options.verify_each,
+        provenance=provenance_wanted(),
+        on_event=channel().sink(quiet=options.quiet, verbose=options.verbose),
+    )
+
+
+def _configured(settings: CompileOptions, field: str, flag: str) -> str:
+    """Return the one path that the configuration names."""
+    from qbc.driver.plan import resolve_options
+
+    paths: list[str] = getattr(resolve_options(settings, features=False).config, field)
+    configured = settings.compile_config is not None or settings.preset is not None
+    if len(paths) != 1 or not configured:
+        raise ArgumentError(f"the following arguments are required: {flag}")
+    return paths[0]
+
+
+def _print_pipeline(settings: CompileOptions, phases: Sequence[str]) -> int:
+    from qbc.driver.plan import make_plan
+
+    text = make_plan(settings, tuple(phases)).text()
+    channel().result("print-pipeline", {"pipeline": text}, text)
+    return 0
+
+
+def _show(result: CompileResult, options: argparse.Namespace) -> int:
+    import sys
+
+    if options.timing:
+        sys.stderr.write(result.timing.render())
+    if options.report is not None:
+        from qbcompiler.reports import write_reports
+
+        write_reports(result, options.report)
+    channel().result(options.command, _data(result), lambda: _text(result, options))
+    return 0
+
+
+def _data(result: CompileResult) -> dict[str, Any]:
+    from qbcompiler.reports import report_tables
+
+    size = Path(result.output).stat().st_size
+    return {"output": str(result.output), "bytes": size, **report_tables(result)}
+
+
+def _text(result: CompileResult, options: argparse.Namespace) -> str:
+    if options.quiet:
+        return ""
+    from qbcompiler.console import human_bytes
+    from qbcompiler.reports import render_reports
+
+    size = human_bytes(result.output.stat().st_size)
+    return "\n".join([*render_reports(result, whole=options.verbose), f"wrote {result.output} ({size})"])

@@ -1,0 +1,67 @@
+"""`dump-config`, `presets` and `check`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from qbcompiler.channel import channel
+
+
+def dump_config(options: argparse.Namespace) -> int:
+    """Write or print a complete configuration."""
+    from qbcompiler.tools import default_config, dump_default_config
+
+    if options.output is None:
+        from qbc.config.files import config_text
+
+        values = default_config(options.preset)
+        channel().result("dump-config", {"config": values}, lambda: config_text(values, as_yaml=True).rstrip())
+        return 0
+    dump_default_config(options.output, options.preset)
+    channel().result("dump-config", {"output": str(options.output)}, f"wrote {options.output}")
+    return 0
+
+
+def presets(options: argparse.Namespace) -> int:
+    """List the presets, or show one."""
+    from qbcompiler.tools import list_presets, preset_entry
+
+    if options.name is not None:
+        entry = preset_entry(options.name)
+        channel().result("presets", {"presets": [entry]}, lambda: _one_preset(entry))
+        return 0
+    entries = list_presets()
+    channel().result("presets", {"presets": entries}, lambda: _preset_table(entries))
+    return 0
+
+
+def _preset_table(entries: list[dict[str, Any]]) -> str:
+    from qbcompiler.console import table
+
+    rows = [(entry["name"], entry["base"] or "", entry["description"]) for entry in entries]
+    return table(("preset", "base", "description"), rows)
+
+
+def _one_preset(entry: dict[str, Any]) -> str:
+    from qbc.config.files import config_text
+
+    return config_text(entry, as_yaml=True).rstrip()
+
+
+def check(options: argparse.Namespace) -> int:
+    """Tell what this version can do."""
+    from qbcompiler.capabilities import capabilities
+
+    found = capabilities()
+    channel().result("check", found, lambda: _capability_text(found))
+    return 0
+
+
+def _capability_text(found: dict[str, Any]) -> str:
+    lines = []
+    for key, value in found.items():
+        if isinstance(value, dict):
+            value = [f"{name} {text}" for name, text in value.items()]
+        lines.append(f"{key}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
+    return "\n".join(lines)

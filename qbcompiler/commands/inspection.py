@@ -1,0 +1,145 @@
+"""`info`, `validate`, `export`, `extract-body`, `target list` and `target show`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from qbc.errors import ArgumentError
+from qbcompiler.channel import channel
+
+
+def info(options: argparse.Namespace) -> int:
+    """Print what a snapshot records, or its layers, or its source map."""
+    path = Path(options.file)
+    if options.layers or options.map:
+        return _info_of_graph(path, options)
+    from qbcompiler.tools import read_manifest_of
+
+    manifest = read_manifest_of(path)
+    channel().result("info", manifest, lambda: _json(manifest))
+    return 0
+
+
+def _json(data: Any) -> str:
+    import json
+
+    return json.dumps(data, indent=2, ensure_ascii=False)
+
+
+def _info_of_graph(path: Path, options: argparse.Namespace) -> int:
+    from qbc.driver.inspect import layers, open_mblt, source_map
+
+    if path.suffix.lower() == ".mxq":
+        raise ArgumentError(
+            "--layers and --map read a .mblt", hint="`info --mxq FILE` lists the layers with their time"
+        )
+    opened = open_mblt(path)
+    data: dict[str, Any] = {}
+    if options.layers:
+        data["layers"] = layers(opened.module)
+    if options.map:
+        data["map"] = source_map(opened.module, opened.manifest.reports.get("removed", {}))
+    channel().result("info", data, lambda: _graph_text(data))
+    return 0
+
+
+def _graph_text(data: dict[str, Any]) -> str:
+    from qbcompiler.console import table
+
+    texts = []
+    if "layers" in data:
+        rows = [
+            (layer["name"], layer["type"], layer["operation"], layer["shape"], f"{layer['macs'] / 1e6:.3f}")
+            for layer in data["layers"]
+        ]
+        texts.append(table(("layer", "type", "operation", "shape", "M MACs"), rows))
+    if "map" in data:
+        rows3 = [(entry["node"], ", ".join(entry["operations"]) or f"({entry['reason']})") for entry in data["map"]]
+        texts.append(table(("source node", "operations"), rows3))
+    return "\n\n".join(texts)
+
+
+def validate(options: argparse.Namespace) -> int:
+    """Check a source model without compiling it."""
+    from qbc.driver.arguments import parse_input_shapes
+    from qbcompiler.tools import validate_model
+
+    found = validate_model(options.model, options.backend, parse_input_shapes(options.input_shape))
+    channel().result("validate", found, lambda: _validation_text(found))
+    return 0
+
+
+def _validation_text(found: dict[str, Any]) -> str:
+    from qbcompiler.console import table
+
+    tensors = [(kind[:-1], tensor) for kind in ("inputs", "outputs") for tensor in found[kind]]
+    rows = [(kind, tensor["name"], _dims(tensor["shape"]), tensor["type"]) for kind, tensor in tensors]
+    lines = [table(("", "name", "shape", "type"), rows)]
+    lines.append(f"{found['layers']} layers, {found['macs'] / 1e6:.2f} M multiply-accumulates")
+    if not found["unconverted"]:
+        return "\n".join([*lines, "every operator has a form on the NPU"])
+    left = [(item["node"], item["operator"], item["reason"]) for item in found["unconverted"]]
+    share = found["npu_mac_share"]
+    of_all = "" if share is None else f"; the others do {share:.1%} of the multiply-accumulates"
+    lines.append(f"{len(left)} operators have no form on the NPU{of_all}")
+    return "\n".join([*lines, table(("node", "operator", "reason"), left)])
+
+
+def _dims(shape: list[int | None]) -> str:
+    return "x".join("?" if dim is None else str(dim) for dim in shape)
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write the graph of a `.mblt` as ONNX."""
+    from qbc.driver.compile import check_writable
+    from qbc.driver.inspect import open_mblt
+    from qbc.driver.samples import main_function
+    from qbc.export.onnx import save_mblt_onnx
+
+    opened = open_mblt(Path(options.mblt))
+    check_writable(options.output)
+    source_layout = options.layout == "source"
+    save_mblt_onnx(main_function(opened.module), opened.ctx.store, options.output, source_layout=source_layout)
+    channel().result("export", {"output": str(options.output)}, f"wrote {options.output}")
+    return 0
+
+
+def extract_body(options: argparse.Namespace) -> int:
+    """Write the part of a graph that runs on an NPU."""
+    from qbcompiler.tools import get_body_subgraph
+
+    path = get_body_subgraph(options.mblt, options.output)
+    channel().result("extract-body", {"output": str(path)}, f"wrote {path}")
+    return 0
+
+
+def target_list(options: argparse.Namespace) -> int:
+    """Print the names of the devices."""
+    from qbc.targets import target_names
+
+    names = list(target_names())
+    channel().result("target list", {"devices": names}, "\n".join(names))
+    return 0
+
+
+def target_show(options: argparse.Namespace) -> int:
+    """Print the facts of a device with the status and reason of each."""
+    from qbc.driver.context import find_target, make_context
+    from qbc.targets.model import STATUSES
+    from qbcompiler.console import table
+
+    ctx = make_context()
+    target = find_target(options.name, ctx)
+    for notice in ctx.notices:
+        channel().notice(notice)
+    rows = [
+        (key, str(fact.value), STATUSES.get(fact.status, fact.status), fact.reason)
+        for key, fact in target.facts.items()
+    ]
+    facts = [dict(zip(("fact", "value", "status", "reason"), row, strict=True)) for row in rows]
+    text = f"{target.name} (core modes: {', '.join(target.modes)})\n"
+    data = {"name": target.name, "modes": list(target.modes), "facts": facts}
+    channel().result("target show", data, lambda: text + table(("fact", "value", "status", "reason"), rows))
+    return 0

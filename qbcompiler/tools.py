@@ -1,0 +1,211 @@
+"""Functions around compilation: presets, configurations, provenance, looking at graphs, logging."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from qbc.errors import ArgumentError, QBCompilerError
+
+# --- presets and configurations ----------------------------------------------------------------------------------
+
+
+def list_presets() -> list[dict[str, Any]]:
+    """Return every preset as a dictionary: `name`, `base` (or None), `description`, `config` (its own, grouped)."""
+    from qbc.pipelines.phases import preset_names
+
+    return [preset_entry(name) for name in preset_names()]
+
+
+def preset_entry(name: str) -> dict[str, Any]:
+    """Return one preset as `list_presets` does; raises ArgumentError for an unknown name."""
+    from qbc.config.checks import checked
+    from qbc.config.model import CompileConfig, grouped
+    from qbc.pipelines.phases import load_preset
+
+    preset = load_preset(name)
+    own = checked(CompileConfig, preset.own_config, where=f"preset {name}")
+    config = grouped(own.model_dump(by_alias=True, mode="json", exclude_unset=True))
+    return {"name": preset.name, "base": preset.base, "description": preset.description, "config": config}
+
+
+def default_config(preset: str | None = None) -> dict[str, Any]:
+    """Return the complete configuration, of a preset or the defaults, in the grouped form of files."""
+    from qbc.config.model import CompileConfig
+
+    return (CompileConfig() if preset is None else CompileConfig.from_preset(preset)).grouped()
+
+
+def dump_default_config(output_path: str | Path, preset: str | None = None) -> None:
+    """Write the complete configuration: YAML for .yaml and .yml, else JSON. Raises OUTPUT_WRITE_ERROR."""
+    from qbc.config.files import write_config
+
+    write_config(Path(output_path), default_config(preset))
+
+
+# --- snapshots ---------------------------------------------------------------------------------------------------
+
+
+def read_manifest_of(path: Path) -> dict[str, Any] | None:
+    """Return what a .mblt or .mxq records about how it was made, None when it records nothing."""
+    from dataclasses import asdict
+
+    from qbc.artifact.manifest import MANIFEST_SECTION, read_manifest
+    from qbc.driver.files import require_file
+    from qbc.store import read_container
+
+    require_file(path)
+    kind = {".mblt": "MBLT", ".mxq": "MXQ"}.get(path.suffix.lower())
+    if kind is None:
+        raise ArgumentError(f"{str(path)!r} is neither a .mblt nor an .mxq file")
+    container = read_container(path, kind)
+    if MANIFEST_SECTION not in container.sections:
+        return None
+    return asdict(read_manifest(container.section(MANIFEST_SECTION)))
+
+
+def read_provenance(mblt_path: str | Path) -> dict[str, Any] | None:
+    """Return how a .mblt or .mxq was made: producer, versions, pipeline, target, configuration, digests of the source
+    and the calibration data; None when the file was made without provenance."""
+    manifest = read_manifest_of(Path(mblt_path))
+    if manifest is None or not manifest["provenance"]:
+        return None
+    kept = ("producer", "versions", "pipeline", "target", "config", "notices")
+    return {**{key: manifest[key] for key in kept}, **manifest["provenance"]}
+
+
+def get_body_subgraph(mblt_path: str | Path, output_path: str | Path) -> Path:
+    """Write the largest part of a graph that runs on an NPU as a `.mblt`; returns the path.
+
+    This version has no CPU parts: a graph that converted whole is its own body, another one is refused with the
+    operators that stayed (UNSUPPORTED_OP).
+    """
+    from qbc.artifact.mblt import write_mblt
+    from qbc.driver.compile import check_writable
+    from qbc.driver.inspect import open_mblt, unconverted
+
+    opened = open_mblt(Path(mblt_path))
+    left = unconverted(opened.module)
+    if left:
+        shown = ", ".join(left[:5]) + (", ..." if len(left) > 5 else "")
+        raise QBCompilerError(
+            f"{len(left)} operators have no form on an NPU: {shown}",
+            code="UNSUPPORTED_OP",
+            hint="cut them off the source model; parts on the CPU are not available in this version",
+        )
+    output = Path(output_path)
+    check_writable(output)
+    write_mblt(output, opened.module, opened.ctx.store, opened.manifest)
+    return output
+
+
+def validate_model(
+    model: str | Path, backend: str = "onnx", input_shapes: Mapping[str, tuple[int, ...]] | None = None
+) -> dict[str, Any]:
+    """Check a source model without compiling it: `inputs`, `outputs`, `layers`, `macs`, `unconverted`, `npu_mac_share`.
+
+    `unconverted` lists the operators without a form on the NPU with the reason; `npu_mac_share` is the share of the
+    multiply-accumulates in operators that have one (None where there are none). Raises QBCompilerError when the
+    model is not valid.
+    """
+    from qbc.driver.inspect import convert_in_memory, layers, signature
+    from qbc.driver.samples import main_function
+    from qbcompiler.arguments import check_backend
+
+    check_backend(backend)
+    module, ctx = convert_in_memory(Path(model), input_shapes or {})
+    rows = layers(module)
+    left = list(ctx.report.get("conversion", []))
+    macs = sum(row["macs"] for row in rows)
+    converted = sum(row["macs"] for row in rows if not row["operation"].startswith("framework."))
+    return {
+        **signature(main_function(module)),
+        "layers": len(rows),
+        "macs": macs,
+        "unconverted": left,
+        "npu_mac_share": converted / macs if macs else None,
+    }
+
+
+# --- graphs ------------------------------------------------------------------------------------------------------
+
+
+class LayerType(str):
+    """The published type of a layer: text, with `name` as enumerations have it."""
+
+    @property
+    def name(self) -> str:
+        """The text itself."""
+        return str(self)
+
+
+@dataclass(frozen=True)
+class OperatorOptions:
+    """The values that an operator reads and makes, as numbers of activations."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One layer of a graph."""
+
+    name: str
+    layertype: LayerType
+    options: OperatorOptions
+
+
+@dataclass(frozen=True)
+class Subgraph:
+    """A graph: its layers in order, and the activations that enter and leave it."""
+
+    name: str
+    operators: list[Operator] = field(default_factory=list)
+    inputs: tuple[int, ...] = ()
+    outputs: tuple[int, ...] = ()
+
+
+def read_mblt_graph_info(path: str | Path) -> tuple[dict[str, Any], list[Subgraph]]:
+    """Return the provenance of a `.mblt` and its graphs; activations are numbered in the order of their making."""
+    from dataclasses import asdict
+
+    from qbc.driver.inspect import graph_operations, layer_name, layer_type, open_mblt
+    from qbc.driver.samples import main_function
+
+    opened = open_mblt(Path(path))
+    func = main_function(opened.module)
+    numbers: dict[Any, int] = {value: index for index, value in enumerate(func.args)}
+    operators = []
+    for op in graph_operations(opened.module):
+        for result in op.results:
+            numbers[result] = len(numbers)
+        options = OperatorOptions(
+            tuple(numbers[value] for value in op.operands), tuple(numbers[value] for value in op.results)
+        )
+        operators.append(Operator(layer_name(op), LayerType(layer_type(op)), options))
+    returned = func.body.block.last_op
+    outputs = () if returned is None else tuple(numbers[value] for value in returned.operands)
+    inputs = tuple(numbers[value] for value in func.args)
+    return asdict(opened.manifest), [Subgraph("main", operators, inputs, outputs)]
+
+
+# --- logging -----------------------------------------------------------------------------------------------------
+
+
+def set_log_level(level: int | str) -> None:
+    """Set the level of the log `qbcompiler`, by number or name ("debug", "info", "warning", "error", "critical")."""
+    logger = logging.getLogger("qbcompiler")
+    if isinstance(level, str):
+        number = logging.getLevelNamesMapping().get(level.upper())
+        if number is None:
+            raise ArgumentError(f"unknown log level {level!r}", hint="choose debug, info, warning, error or critical")
+        level = number
+    if isinstance(level, bool) or not isinstance(level, int):
+        raise ArgumentError(f"log level {level!r} is neither a number nor a name")
+    logger.setLevel(level)
+    if not logger.hasHandlers():
+        logger.addHandler(logging.StreamHandler())
