@@ -31,6 +31,7 @@ _UNAVAILABLE = frozenset(
     }
 )
 _CODE_TYPES = {"i8": "Int8", "i16": "BInt16", "i32": "Int32"}
+_HOST_TYPES = {"f32": "float32", "i32": "int32", "u8": "uint8"}
 
 
 class UnavailableError(QBCompilerError, AttributeError):
@@ -115,8 +116,8 @@ class Model:
     ) -> list[Array]:
         """Run the model on one array or a list of arrays and return the list of outputs.
 
-        Shapes are matched with HWC, then CHW; a leading batch axis may be there or not and may be larger than 1; in
-        core mode multi four images of a batch run at once. Layout, batch axis and dtype of the outputs follow the inputs:
+        Shapes are matched with HWC, then CHW; a leading batch axis may be there or not and may be larger than 1 (core
+        mode multi runs four images of a batch at once). Layout, batch axis and dtype of the outputs follow the inputs:
         float in, float out; int8 codes in, codes out.
         `outputs` may be an empty list, or arrays to be filled.
         """
@@ -143,7 +144,7 @@ class Model:
         """Run once on zeros."""
         import numpy as np
 
-        zeros = [np.zeros(t.operand.shape, np.int32 if t.dtype == "i32" else np.float32) for t in self._program.inputs]
+        zeros = [np.zeros(t.operand.shape, _HOST_TYPES[t.dtype]) for t in self._program.inputs]
         self._infer(zeros, None)
 
     def _infer(self, inputs: Array | Sequence[Array], layout: str | None, *, as_float: bool = False) -> list[Array]:
@@ -192,8 +193,10 @@ class Model:
         return [Scale(tensor.scale, tensor.zero_point) for tensor in self._program.outputs]
 
     def get_model_input_data_type(self) -> list[str]:
-        """Return the types of the codes of the inputs: Int8, BInt16 or Int32."""
-        return [_CODE_TYPES[tensor.operand.dtype] for tensor in self._program.inputs]
+        """Return the types of the codes of the inputs: Int8, BInt16 or Int32; Uint8 for inputs that take pixels."""
+        return [
+            "Uint8" if tensor.dtype == "u8" else _CODE_TYPES[tensor.operand.dtype] for tensor in self._program.inputs
+        ]
 
     def get_model_output_data_type(self) -> list[str]:
         """Return the types of the codes of the outputs: Int8, BInt16 or Int32."""
