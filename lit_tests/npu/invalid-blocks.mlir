@@ -55,3 +55,12 @@ npu.program @main target("aries-rb") mode("global4") variant(0) inputs(#npu.host
   npu.conv2d ins(%a) outs(%b) {strides = [1, 1], padding = [0, 0, 0, 0], dilations = [1, 1], groups = 3, zx = 0, z = 0, lo = -128, hi = 127, weight = #blob.ref<"w" : tensor<6x1x1x2xi8>>, bias = #blob.ref<"b" : tensor<6xi64>>, multiplier = #blob.ref<"m" : tensor<6xi64>>, shift = #blob.ref<"s" : tensor<6xi64>>, channels = [0, 3]}
   npu.return %b : !npu.buffer
 }
+
+// -----
+
+// expected-error@+1 {{2 inputs, 1 host descriptors}}
+npu.program @main target("aries-rb") mode("multi") variant(0) inputs(#npu.host<"x", f32, 0.5 : 0>) outputs(#npu.host<"y", f32, 0.25 : 0>) {
+  %a = npu.buffer {type = !npu.t<4xi8>, size = 4, input = 0} : !npu.buffer
+  %b = npu.buffer {type = !npu.t<4xi8>, size = 4, input = 1} : !npu.buffer
+  npu.return %a : !npu.buffer
+}
