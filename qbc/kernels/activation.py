@@ -49,7 +49,7 @@ def _bit_length(x: Scalar) -> Scalar:
 def _mantissa(x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """Return (E, node, rest) of x in 1..32768: x = 2^E * mu with mu = 1 + (node + rest/64) / 256."""
     bits = _bit_length(x)
-    scaled = x << (15 - bits) if bits <= 15 else x >> 1
+    scaled = (x << 15) >> bits
     return bits - 1, (scaled >> 6) & 255, scaled & 63
 
 
@@ -76,7 +76,7 @@ def _power_loop(x: Array, table: Array, p2: int, m: int, s: int, z: int, lo: int
         if t > 62:
             out[i] = zero
         elif t < 1:
-            out[i] = hi if v > 0 else lo
+            out[i] = lo if v < 0 else hi
         else:
             out[i] = min(max(z + ((v * m + (np.int64(1) << (t - 1))) >> t), lo), hi)
 

@@ -17,13 +17,12 @@ _NORM_LIMIT = 16384
 
 @jit
 def integer_root(value: Scalar) -> Scalar:
-    """Return floor(sqrt(value)) of 0 <= value < 2^62: a float64 seed, corrected to the exact integer."""
+    """Return floor(sqrt(value)) of 0 <= value < 2^62 with at most 53 significant bits.
+
+    Such a value is exact in float64, so its rounded root is never too low, and at most one too high.
+    """
     root = np.int64(np.sqrt(np.float64(value)))
-    while root * root > value:
-        root -= 1
-    while (root + 1) * (root + 1) <= value:
-        root += 1
-    return root
+    return root - 1 if root * root > value else root
 
 
 @jit

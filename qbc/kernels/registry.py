@@ -52,8 +52,18 @@ def bind(call: KernelCall, arrays: Sequence[Array]) -> Callable[[], None]:
 
     Errors are those of `prepare`. Read-only inputs are copied here, so their values must not change later.
     """
-    run, fitting = _build(call), _fitting(call, arrays)
-    return lambda: run(*fitting)
+    return binder(call)(arrays)
+
+
+def binder(call: KernelCall) -> Callable[[Sequence[Array]], Callable[[], None]]:
+    """Prepare a call once and return the function that binds it to arrays, as `bind` does."""
+    run = _build(call)
+
+    def bound(arrays: Sequence[Array]) -> Callable[[], None]:
+        fitting = _fitting(call, arrays)
+        return lambda: run(*fitting)
+
+    return bound
 
 
 def _build(call: KernelCall) -> Kernel:
@@ -67,7 +77,7 @@ def _build(call: KernelCall) -> Kernel:
 
 
 def _fitting(call: KernelCall, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """Return the arrays of a call, read-only inputs copied (see CallChecks.constant), or fail where one does not fit."""
+    """Return the arrays of a call, read-only inputs copied (see CallChecks.constant); all must fit."""
     specs = (*call.inputs, call.output)
     if len(arrays) != len(specs):
         raise QBCompilerError(f"{call.kind} takes {len(specs)} arrays, got {len(arrays)}", code="RUNTIME_ERROR")

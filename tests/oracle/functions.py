@@ -90,9 +90,9 @@ def _mantissa(q: int, table: np.ndarray, a: Attributes) -> int:
     t = a["s"] + shift
     if t > 62:
         return _clip(a["z"], a)
-    if t < 1:
-        return a["hi"]
     v = v if q > 0 else -v
+    if t < 1:
+        return a["lo"] if v < 0 else a["hi"]
     return _clip(a["z"] + ((v * a["m"] + (1 << (t - 1))) >> t), a)
 
 

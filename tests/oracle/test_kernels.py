@@ -10,6 +10,7 @@ import pytest
 from qbc.kernels import FAMILY_KINDS, KernelCall
 from tests.oracle.calls import CASES
 from tests.oracle.compare import assert_equal_codes, kernel_codes, oracle_codes, spec
+from tests.oracle.integer_helpers import check_helpers
 
 RUNS = 60
 NOT_INTEGER = {"quantize", "dequantize"}  # the host boundary is float, see tests/kernels
@@ -27,6 +28,11 @@ def test_kernel_equals_oracle(kind: str) -> None:
     for _ in range(RUNS):
         call, inputs = CASES[kind](rng)
         assert_equal_codes(call, inputs)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_helpers_equal_python_integers(seed: int) -> None:
+    check_helpers(np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("kind", ["conv2d", "linear"])

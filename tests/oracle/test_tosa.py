@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from qbc.kernels import KernelCall
-from tests.oracle.calls import codes, multiplier
 from tests.oracle.compare import kernel_codes, oracle_codes, spec
+from tests.oracle.random_values import codes, multiplier
 from tests.oracle.tosa import Program
 
 RESCALE = (
