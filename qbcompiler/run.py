@@ -101,8 +101,11 @@ def random_inputs(program: Program) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     for tensor in program.inputs:
         shape = tensor.operand.shape
-        if tensor.dtype != "f32":
+        if tensor.dtype == "i32":
             arrays[tensor.name] = np.zeros(shape, dtype=np.int32)
+            continue
+        if tensor.dtype == "u8":
+            arrays[tensor.name] = generator.integers(0, 256, shape, dtype=np.uint8)
             continue
         half = 128 if tensor.operand.dtype == "i8" else 32768
         codes = generator.integers(-half, half, shape)

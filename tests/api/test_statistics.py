@@ -1,0 +1,79 @@
+"""Section calibration.statistics: kept statistics give the same program without running the samples again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qbcompiler import QBCompilerError, mxq_compile
+from qbcompiler.demo import digits_model_path
+
+RNG = np.random.default_rng(0)
+SAMPLES = [RNG.random((1, 1, 8, 8), dtype=np.float32) for _ in range(12)]
+
+
+def compile_digits(output: Path, data: Any, calibration: dict[str, Any] | None = None, **statistics: Any) -> bytes:
+    section = {**(calibration or {}), **({"statistics": {"apply": True, **statistics}} if statistics else {})}
+    mxq_compile(digits_model_path(), "aries-rb", data, output, device="cpu", calibration_config=section or None)
+    return output.read_bytes()
+
+
+def weights_of(path: Path) -> dict[str, Any]:
+    from qbc.runtime import load
+
+    program = load(path)
+    return {"y": [program.run({program.program.inputs[0].name: sample}) for sample in SAMPLES[:4]]}
+
+
+def equal(first: Path, second: Path) -> bool:
+    pairs = zip(weights_of(first)["y"], weights_of(second)["y"], strict=True)
+    return all(np.array_equal(a[name], b[name]) for a, b in pairs for name in a)
+
+
+def test_saved_statistics_make_the_same_program(tmp_path: Path) -> None:
+    kept = tmp_path / "new" / "statistics.npz"
+    compile_digits(tmp_path / "plain.mxq", SAMPLES)
+    first = compile_digits(tmp_path / "a.mxq", SAMPLES, savePath=str(kept))
+    assert equal(tmp_path / "plain.mxq", tmp_path / "a.mxq")
+    assert first == compile_digits(tmp_path / "b.mxq", SAMPLES, savePath=str(tmp_path / "other.npz"))
+    assert kept.read_bytes() == (tmp_path / "other.npz").read_bytes()
+    with_data = compile_digits(tmp_path / "c.mxq", [np.zeros_like(SAMPLES[0])], loadPath=str(kept))
+    without = compile_digits(tmp_path / "d.mxq", None, loadPath=str(kept))
+    assert with_data and without
+    assert equal(tmp_path / "a.mxq", tmp_path / "c.mxq") and equal(tmp_path / "a.mxq", tmp_path / "d.mxq")
+
+
+def test_candidates(tmp_path: Path) -> None:
+    kept = str(tmp_path / "s.npz")
+    compile_digits(tmp_path / "a.mxq", SAMPLES, {"maxPercentile": {"percentile": 0.95}}, savePath=kept)
+    compile_digits(tmp_path / "b.mxq", None, loadPath=kept, percentiles=[1.0, 0.95], percentileIndex=1)
+    assert equal(tmp_path / "a.mxq", tmp_path / "b.mxq")
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".mxq", ".mxq", ".npz"]
+    compile_digits(tmp_path / "b.mxq", None, loadPath=kept, percentiles=[1.0, 0.95])
+    assert not equal(tmp_path / "a.mxq", tmp_path / "b.mxq")
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    kept = tmp_path / "s.npz"
+    compile_digits(tmp_path / "a.mxq", SAMPLES, savePath=str(kept))
+
+    def refused(code: str, word: str, calibration: dict[str, Any] | None = None, **statistics: Any) -> None:
+        with pytest.raises(QBCompilerError, match=word) as caught:
+            compile_digits(tmp_path / "x.mxq", None, calibration, **statistics)
+        assert caught.value.code == code
+
+    refused("INVALID_CALIBRATION_DATA", "another graph", {"maxPercentile": {"topkRatio": 0.5}}, loadPath=str(kept))
+    refused("INVALID_CALIBRATION_DATA", "no such", loadPath=str(tmp_path / "nowhere"))
+    refused("CONFIG_ERROR", "percentileIndex", loadPath=str(kept), percentiles=[1.0], percentileIndex=1)
+    with pytest.raises(QBCompilerError, match="savePath or loadPath"):
+        compile_digits(tmp_path / "x.mxq", SAMPLES, percentiles=[1.0])
+    original = kept.read_bytes()
+    rng = np.random.default_rng(0)
+    for size in (0, 10, len(original) // 2, len(original) - 3):
+        kept.write_bytes(original[:size])
+        refused("INVALID_CALIBRATION_DATA", "s.npz", loadPath=str(kept))
+    kept.write_bytes(rng.bytes(100))
+    refused("INVALID_CALIBRATION_DATA", "s.npz", loadPath=str(kept))
