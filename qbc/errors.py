@@ -6,6 +6,7 @@ Every layer raises `QBCompilerError` (or a subclass) for a mistake that a user c
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,6 +127,14 @@ _CODES = (
 ERROR_CODES: dict[str, ErrorCode] = {entry.code: entry for entry in _CODES}
 
 
+_LONG_WORD = re.compile(r"\S{301,}")
+
+
+def shortened(text: str) -> str:
+    """Return a text in which names, paths and numbers are cut to a readable length."""
+    return _LONG_WORD.sub(lambda match: f"{match[0][:200]}...{match[0][-60:]}", text)
+
+
 class QBCompilerError(Exception):
     """An error with a documented code, the source node it concerns, and what to do.
 
@@ -140,8 +149,8 @@ class QBCompilerError(Exception):
         self.code = code or self.default_code
         if self.code not in ERROR_CODES:
             raise AssertionError(f"undocumented error code {self.code!r}")
-        self.message = message
-        self.node = node
+        self.message = shortened(message)
+        self.node = node if node is None else shortened(node)
         self.hint = hint
         self.operation: Any = None  # the operation of the IR, where the one who raises knows it
         self.pass_name: str | None = None  # the pass that ran, set by the pass manager

@@ -135,7 +135,7 @@ def _files_of(directory: Path, reading: Reading) -> list[Path]:
 def resolve_listed(owner: Path, entry: str) -> Path:
     """Return the file that a list or manifest names: relative to the list, else to the working directory."""
     beside = owner.parent / entry
-    return Path(entry) if not beside.exists() and Path(entry).exists() else beside
+    return Path(entry) if not _exists(beside) and _exists(Path(entry)) else beside
 
 
 def read_list(path: Path) -> list[Path]:

@@ -6,7 +6,8 @@ session by reference, not through the model file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from xdsl.ir import SSAValue
 from qbc.dialects.common.access import shape_of
 from qbc.dialects.common.graph import argument_names, result_names
 from qbc.execute.inputs import ordered_inputs
+from qbc.execute.memory import memory_error, require_memory
 from qbc.export.onnx_mblt import INLINE_BYTES, ExportedValue, MbltExport, export_mblt, external_tensor, tensor
 from qbc.store import BlobStore
 
@@ -32,6 +34,7 @@ class FloatSession:
     """
 
     def __init__(self, func: FuncOp, store: BlobStore, values: Sequence[SSAValue] = (), *, threads: int = 1) -> None:
+        require_memory(func)
         self.inputs = argument_names(func)
         self.outputs = result_names(func)
         self._shapes = [shape_of(argument) for argument in func.body.block.args]
@@ -61,7 +64,7 @@ class FloatSession:
 
     def _run(self, names: list[str], feed: dict[str, Array]) -> list[Array]:
         # an empty list would mean all outputs
-        return self._session.run(names, feed) if names else []
+        return _guarded(lambda: self._session.run(names, feed)) if names else []
 
     def _feed(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         arrays = ordered_inputs(self.inputs, self._shapes, inputs)
@@ -93,8 +96,19 @@ def make_session(exported: MbltExport, *, threads: int = 1) -> tuple[onnxruntime
         values.append(onnxruntime.OrtValue.ortvalue_from_numpy(data))
         keep_alive += [data, values[-1]]
     options.add_external_initializers(names, values)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session, keep_alive
+    content = model.SerializeToString()
+    make = partial(onnxruntime.InferenceSession, content, options, providers=["CPUExecutionProvider"])
+    return _guarded(make), keep_alive
+
+
+def _guarded(function: Callable[[], Any]) -> Any:
+    """Call onnxruntime; running out of memory there is RESOURCE_ERROR."""
+    try:
+        return function()
+    except Exception as error:  # its exception types have no common public base
+        if "allocate memory" not in str(error) and "bad_alloc" not in str(error):
+            raise
+        raise memory_error("a value of the graph needs more memory than there is") from error
 
 
 def _numpy_type(onnx_type: str) -> str:

@@ -27,6 +27,9 @@ Scalar = int | float | bool | str | None
 Value = Scalar | tuple[Scalar, ...]
 
 
+EXCERPT_COLUMNS = 400  # of a long pipeline text that errors show
+
+
 class PipelineError(QBCompilerError):
     """A pipeline text that is not valid; `text` and `position` say where (None when the place is not known)."""
 
@@ -45,7 +48,9 @@ class PipelineError(QBCompilerError):
         start = self.text.rfind("\n", 0, self.position) + 1
         end = self.text.find("\n", self.position)
         line = self.text[start : len(self.text) if end < 0 else end]
-        return f"{line}\n{' ' * (self.position - start)}^"
+        column = self.position - start
+        window = max(0, column - EXCERPT_COLUMNS // 2)
+        return f"{line[window : window + EXCERPT_COLUMNS]}\n{' ' * (column - window)}^"
 
 
 @dataclass(frozen=True)

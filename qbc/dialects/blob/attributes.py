@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import (
@@ -35,6 +37,10 @@ _FLOATS: dict[type[Attribute], str] = {
     Float32Type: "float32",
     Float64Type: "float64",
     BFloat16Type: "uint16",
+}
+_HEX = re.compile("(?:[0-9a-fA-F]{2})*")
+_ITEM_BYTES = {"bool": 1, "float16": 2, "float32": 4, "float64": 8} | {
+    f"{kind}{8 * width}": width for kind in ("int", "uint") for width in (1, 2, 4, 8)
 }
 _FLOAT_TYPES: dict[str, type[AnyFloat]] = {"float16": Float16Type, "float32": Float32Type, "float64": Float64Type}
 
@@ -128,6 +134,14 @@ class BlobInlineAttr(BlobAttr):
     def verify(self) -> None:
         if len(self.data.data) > 2 * INLINE_LIMIT_BYTES:
             raise VerifyException(f"inline blobs hold at most {INLINE_LIMIT_BYTES} bytes")
+        if _HEX.fullmatch(self.data.data) is None:
+            raise VerifyException("inline blobs are pairs of hex digits")
+        width = _ITEM_BYTES.get(self.dtype)
+        if width is None or any(size < 0 for size in self.shape):
+            return
+        expected, found = width * prod(self.shape), len(self.data.data) // 2
+        if found != expected:
+            raise VerifyException(f"an inline blob of {self.type} needs {expected} bytes, found {found}")
 
 
 def read_blob(store: BlobStore, handle: Attribute) -> npt.NDArray[np.generic]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +45,7 @@ class Prepared:
     payloads: Payloads
     source_opset: int
     metadata: dict[str, str] = field(default_factory=dict)
+    external: Mapping[str, memoryview] = field(default_factory=dict)
 
 
 def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> Prepared:
@@ -72,7 +74,7 @@ def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> P
     _restore(model, declared)
     model = infer(model)
     _restore_ranks(model, ranks)
-    return Prepared(model, payloads, opset, metadata)
+    return Prepared(model, payloads, opset, metadata, files.contents)
 
 
 def infer(model: Any) -> Any:
@@ -108,6 +110,10 @@ def _parse(path: Path, payloads: Payloads) -> Any:
         raise invalid_model(f"'{path.name}' is not an ONNX model: it has no graph or no version")
     if not model.graph.output:
         raise invalid_model(f"'{path.name}' has no output")
+    for what, values in (("inputs", model.graph.input), ("outputs", model.graph.output)):
+        names = Counter(value.name for value in values)
+        if max(names.values(), default=1) > 1:
+            raise invalid_model(f"two {what} have the name {names.most_common(1)[0][0]!r}")
     return model
 
 
