@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qbc.errors import QBCompilerError
-from qbc.kernels import KernelCall, TensorSpec, bind
+from qbc.kernels import KernelCall, TensorSpec, binder
 from qbc.kernels.storage import store_codes
 from qbc.program import Command, HostTensor, Operand, Program
 from qbc.runtime.boundary import InputForm, to_device, to_host
@@ -22,6 +22,7 @@ from qbc.store import BlobStore
 
 Array = npt.NDArray[Any]
 Observer = Callable[[int, Command, Array], None]
+Binder = Callable[[Sequence[Array]], Callable[[], None]]
 
 ALIGNMENT_BYTES = 64
 
@@ -57,7 +58,8 @@ class Simulator:
             self._arenas = _allocate(program)
             self._inputs = self._images(program.inputs)
             self._outputs = self._images(program.outputs)
-            self._steps = [self._step(command) for command in program.commands]
+            prepared: dict[object, Binder] = {}  # images of one run share packed weights
+            self._steps = [self._step(command, prepared) for command in program.commands]
             self._runs = self._runs_of(program.cores)
         except MemoryError:
             raise QBCompilerError("the program needs more memory than there is", code="INVALID_SNAPSHOT") from None
@@ -178,13 +180,14 @@ class Simulator:
 
     # --- building ---
 
-    def _step(self, command: Command) -> _Step:
-        call = self.kernel_call(command)
+    def _step(self, command: Command, prepared: dict[object, Binder]) -> _Step:
         arrays = tuple(self._view(operand) for operand in (*command.inputs, command.output))
+        key = _call_key(command)
+        if key not in prepared:
+            prepared[key] = binder(self.kernel_call(command))
         block = command.attributes.get("channels")
-        return _Step(
-            bind(call, arrays), arrays, command.core, slice(*block) if isinstance(block, tuple) else slice(None)
-        )
+        channels = slice(*block) if isinstance(block, tuple) else slice(None)
+        return _Step(prepared[key](arrays), arrays, command.core, channels)
 
     def _images(self, tensors: Sequence[HostTensor]) -> list[list[Array]]:
         """Return for each image the views of its graph inputs or outputs."""
@@ -216,6 +219,12 @@ class Simulator:
         if key not in self._constants:
             self._constants[key] = store_codes(self._blob(operand.address), operand.dtype)
         return self._constants[key].reshape(operand.shape)
+
+
+def _call_key(command: Command) -> object:
+    """Return what makes the kernel call of a record: two records with equal keys differ in addresses only."""
+    specs = tuple((operand.shape, operand.dtype) for operand in (*command.inputs, command.output))
+    return (command.kind, specs, tuple(command.attributes.items()), tuple(command.constants.items()))
 
 
 def _allocate(program: Program) -> dict[str, Array]:
