@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,25 @@ def reduce_l2(rng: Rng) -> Case:
         x[:] = attributes["zx"]
     elif rng.random() < 0.4:
         x = near(rng, x, attributes["zx"], x_type)
+    if rng.random() < 0.4:
+        _at_a_boundary(rng, attributes, x)
     return make_call("reduce_l2", [(x, x_type)], shape, y_type, attributes)
+
+
+def _at_a_boundary(rng: Rng, attributes: dict[str, Any], x: np.ndarray) -> None:
+    """Choose m so that the first norm rounds up by the last bits of its root alone, which then show in the code."""
+    axes = attributes["axes"]
+    first = x[tuple(slice(None) if axis in axes else 0 for axis in range(x.ndim))].astype(np.int64)
+    total = int(np.square(first - attributes["zx"]).sum())
+    if total == 0:
+        return
+    scaled = (62 - total.bit_length()) & ~1
+    root, shift = isqrt(total << scaled), attributes["s"] + scaled // 2
+    if not 1 <= shift <= 60:
+        return
+    candidates = rng.integers(1 << 30, 1 << 31, 1 << 14).astype(np.uint64)
+    above = (np.uint64(root) * candidates + np.uint64(1 << (shift - 1))) & np.uint64((1 << shift) - 1)
+    attributes["m"] = int(candidates[np.argmin(above)])
 
 
 def arg_max(rng: Rng) -> Case:
