@@ -66,6 +66,7 @@ class JsonLines(Channel):
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._running: str | None = None
 
     def emit(self, kind: str, **values: Any) -> None:
         """Write one line."""
@@ -74,6 +75,7 @@ class JsonLines(Channel):
         self._stream.flush()
 
     def status(self, command: str, status: str) -> None:
+        self._running = command if status == "started" else None
         self.emit("status", command=command, status=status)
 
     def result(self, command: str, data: Any, text: str | Callable[[], str]) -> None:
@@ -87,6 +89,8 @@ class JsonLines(Channel):
         self.emit(
             "error", code=error.code, message=message, hint=error.hint, node=error.node, **{"pass": error.pass_name}
         )
+        if self._running is not None:
+            self.status(self._running, "failed")
 
     def sink(self, *, quiet: bool, verbose: bool = False) -> EventSink:
         def tell(event: Event) -> None:

@@ -178,7 +178,7 @@ class AcceptanceConfig(ConfigSection):
     """Judging of each optional step on samples that were held out."""
 
     apply: bool = False
-    metric: Literal["nmse"] = "nmse"
+    metric: Literal["nmse", "mse", "cosine"] = "nmse"
     min_gain: NotNegative = 0.002
     z_score: NotNegative = 1.0
     max_worst_case: Positive = 1.10

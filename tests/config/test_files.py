@@ -1,0 +1,120 @@
+"""Configuration files: formats, and one error for whatever is wrong with them."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+import yaml
+
+from qbc.config import CompileConfig
+from qbc.config.files import write_config
+from qbc.errors import QBCompilerError
+
+
+def test_json_and_yaml_are_the_same(tmp_path: Path) -> None:
+    values = {"quantization": {"calibration": {"mode": 0}}, "savePaths": ["ü.mxq"]}
+    (tmp_path / "a.json").write_text(json.dumps(values))
+    (tmp_path / "a.yaml").write_text(yaml.safe_dump(values))
+    (tmp_path / "a.yml").write_text("calibration:\n  mode: 0\nsave_paths: ['ü.mxq']\n")
+    first, *rest = [CompileConfig.from_file(tmp_path / f"a.{suffix}") for suffix in ("json", "yaml", "yml")]
+    assert rest == [first, first]
+    assert first.calibration.mode == 0
+
+
+def test_an_empty_yaml_file_is_the_default(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("")
+    assert CompileConfig.from_file(tmp_path / "a.yaml") == CompileConfig()
+
+
+@pytest.mark.parametrize(
+    "name, data, message",
+    [
+        ("a.toml", b"", "no known suffix"),
+        ("a.json", b"", "Expecting value"),
+        ("a.json", b'{"bufferMode": 1, "bufferMode": 2}', "occurs twice"),
+        ("a.json", b'{"bufferMode": NaN}', "NaN is not a number"),
+        ("a.json", b"[1]", "must be a mapping"),
+        ("a.json", b"[" * 100000, "nested too deeply"),
+        ("a.json", b"\xff\xfe", "UTF-8"),
+        ("a.yaml", b"a: &x [1]\nb: *x", "aliases"),
+        ("a.yaml", b"bufferMode: 1\nbufferMode: 2", "occurs twice"),
+        ("a.yaml", b"1: 2", "a key is not text"),
+        ("a.yaml", b"? [a]\n: 1", "a key is not text"),
+        ("a.yaml", b"a: !!python/object:os.system x", "could not determine a constructor"),
+        ("a.yaml", b"{", "expected"),
+        ("a.yaml", b"- a", "must be a mapping"),
+        ("a.yaml", b"a: 2020-13-45", "month"),
+        ("a.yaml", b"calibration: {method: {}}", "calibration.method"),
+        ("a.yaml", b"bufferMod: 1", "did you mean 'bufferMode'"),
+    ],
+)
+def test_bad_files(tmp_path: Path, name: str, data: bytes, message: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(QBCompilerError) as caught:
+        CompileConfig.from_file(path)
+    assert message in caught.value.message
+    assert str(path) in caught.value.message
+    assert caught.value.code in ("CONFIG_ERROR", "ARGUMENT_ERROR")
+
+
+def test_a_missing_file_and_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "d.yaml").mkdir()
+    for name in ("none.yaml", "d.yaml"):
+        with pytest.raises(QBCompilerError):
+            CompileConfig.from_file(tmp_path / name)
+
+
+def test_writing(tmp_path: Path) -> None:
+    values = CompileConfig(buffer_mode=2).grouped()
+    for name in ("sub/a.yaml", "sub/a.yml", "sub/a.json", "sub/a.txt"):
+        write_config(tmp_path / name, values)
+    assert json.loads((tmp_path / "sub/a.txt").read_text()) == values
+    assert yaml.safe_load((tmp_path / "sub/a.yml").read_text()) == values
+    (tmp_path / "file").write_text("")
+    with pytest.raises(QBCompilerError, match=r"file/a\.json") as caught:
+        write_config(tmp_path / "file" / "a.json", values)
+    assert caught.value.code == "OUTPUT_WRITE_ERROR"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mutated_files_are_valid_or_one_error(tmp_path: Path, seed: int) -> None:
+    text = yaml.safe_dump(CompileConfig().grouped(), sort_keys=False)
+    generator = random.Random(seed)
+    path = tmp_path / "a.yaml"
+    words = [
+        "true",
+        "null",
+        "[]",
+        "{}",
+        "-1",
+        "1e400",
+        "x",
+        "*a",
+        "&a",
+        ": ",
+        "\n",
+        "  ",
+        "'",
+        "{",
+        "]",
+        "\t",
+        "0x",
+        "#",
+    ]
+    valid = 0
+    for _ in range(40):
+        mutated = text
+        for _ in range(generator.choice([1, 1, 2, 5])):
+            position = generator.randrange(len(mutated))
+            mutated = mutated[:position] + generator.choice(words) + mutated[position + generator.randrange(4) :]
+        path.write_text(mutated)
+        try:
+            CompileConfig.from_file(path)
+            valid += 1
+        except QBCompilerError as error:
+            assert error.code == "CONFIG_ERROR"
+    assert valid < 40
