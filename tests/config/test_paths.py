@@ -1,4 +1,4 @@
-"""What the driver takes from the configuration: paths, random calibration, what it writes, round trips of real builds."""
+"""What the driver takes from the configuration: paths, random calibration, what it writes, round trips of builds."""
 
 from __future__ import annotations
 
