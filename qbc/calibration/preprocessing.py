@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,19 @@ class Preprocessing:
     default: InputPipeline | None = None
     by_input: Mapping[str, InputPipeline] = field(default_factory=dict)
     channels: int = 0
+
+    def check_names(self, specs: Sequence[InputSpec]) -> None:
+        """Raise CONFIG_ERROR when a pipeline is for an input that the model does not have."""
+        names = [spec.name for spec in specs]
+        unknown = next((name for name in self.by_input if name not in names), None)
+        if unknown is None:
+            return
+        near = difflib.get_close_matches(unknown, names, n=1)
+        raise QBCompilerError(
+            f"preprocessing.inputConfigs: {unknown!r} is no input of the model",
+            code="CONFIG_ERROR",
+            hint=f"did you mean {near[0]!r}?" if near else f"inputs are {', '.join(names)}",
+        )
 
     def read(self, path: Path, spec: InputSpec, notice: Notice | None = None) -> Array:
         """Return the image at `path` as `[height, width, channels]`, after the pipeline of the input.

@@ -102,7 +102,9 @@ def open_samples(
     sample, INVALID_CALIBRATION_DATA when one cannot be read or does not fit (file contents are checked when the source
     is iterated).
     """
-    source = _open(data, Reading(tuple(specs), preprocessing or Preprocessing(), notice))
+    images = preprocessing or Preprocessing()
+    images.check_names(specs)
+    source = _open(data, Reading(tuple(specs), images, notice))
     if len(source) == 0:
         raise QBCompilerError(
             "the calibration data holds no sample", code="NO_CALIBRATION_DATA", hint="pass at least one sample"

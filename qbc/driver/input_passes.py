@@ -18,9 +18,10 @@ def input_passes(config: CompileConfig) -> Pipeline:
         calls.append(_call("mblt-uint8-inputs", inputs=tuple(bytes_.inputs), division_factor=bytes_.division_factor))
     images = config.preprocessing
     if images.apply:
-        for names, pipeline in ((name, inner.pipeline) for name, inner in images.input_configs.items()):
-            calls += [_normalize(operation, (names,)) for operation in _fused(pipeline)]
-        calls += [_normalize(operation, ()) for operation in _fused(images.pipeline)]
+        for name, own in images.input_configs.items():
+            calls += [_normalize(operation, inputs=(name,)) for operation in _fused(own.pipeline)]
+        others = tuple(images.input_configs)
+        calls += [_normalize(operation, exclude=others) for operation in _fused(images.pipeline)]
     return Pipeline((Nest("func.func", tuple(calls)),)) if calls else Pipeline()
 
 
@@ -28,13 +29,14 @@ def _fused(pipeline: list[Any]) -> list[Any]:
     return [operation for operation in pipeline if getattr(operation, "fuse_into_first_layer", False)]
 
 
-def _normalize(operation: Any, inputs: tuple[str, ...]) -> PassCall:
+def _normalize(operation: Any, inputs: tuple[str, ...] = (), exclude: tuple[str, ...] = ()) -> PassCall:
     return _call(
         "mblt-fuse-normalize",
         mean=tuple(operation.mean),
         std=tuple(operation.std),
         scale=255.0 if operation.scale_to_uint8 else 1.0,
         inputs=inputs,
+        exclude=exclude,
     )
 
 

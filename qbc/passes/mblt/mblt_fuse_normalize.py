@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import AnyFloat, TensorType, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 class FuseNormalizePass(FunctionPass):
     """Make `(p / scale - mean[c]) / std[c]` part of the function, for pixels `p` in 0..255 of the inputs `inputs`.
 
+    Without `inputs` these are all images (floats of rank 3 or 4) but those called `exclude`.
     An argument holds `p`, or `p / division_factor` where it is uint8. With `f = division_factor / (scale * std)` and
     `o = -mean / std` the function sees `x * f + o`. Convolutions and linear layers that read the argument take `f` into
     their weights and `o` into their bias, in float64. A zero that pads the normalised image is the raw value `-o / f`,
@@ -46,7 +47,7 @@ class FuseNormalizePass(FunctionPass):
     %1 = mblt.conv2d %0 {weight = W * f, bias = B + sum(W * o), padding = [0, 0, 0, 0], ...}
     ```
     Other readers get the normalised value from a `mblt.mul` and a `mblt.add`, with a notice. Raises CONFIG_ERROR where
-    mean or std do not fit the channels.
+    mean or std do not fit the channels, and where there is no such input.
     """
 
     name = "mblt-fuse-normalize"
@@ -54,16 +55,31 @@ class FuseNormalizePass(FunctionPass):
     std: tuple[float, ...] = (1.0,)
     scale: float = 255.0
     inputs: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if min(self.std, default=0.0) <= 0 or self.scale <= 0:
             raise ValueError("std and scale must be positive")
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
-        for index in chosen_arguments(op, self.inputs):
+        for index in self._chosen(op):
             factor, offset = self._affine(op, index)
             _normalize(op.args[index], factor, offset, argument_names(op)[index], ctx)
             set_argument_attribute(op, index, NORMALIZED, UnitAttr())
+
+    def _chosen(self, func: FuncOp) -> list[int]:
+        chosen_arguments(func, self.exclude)  # names must exist
+        found = chosen_arguments(func, self.inputs)
+        if not self.inputs:
+            names = argument_names(func)
+            found = [index for index in found if names[index] not in self.exclude and _is_image(func.args[index])]
+        odd = [index for index in found if not _holds_floats(func.args[index])]
+        if odd or (not found and not self.exclude):
+            what = f"input {argument_names(func)[odd[0]]!r} does not hold floats" if odd else "the model has no image"
+            raise QBCompilerError(
+                f"normalize with fuseIntoFirstLayer: {what}", code="CONFIG_ERROR", hint="change the preprocessing"
+            )
+        return found
 
     def _affine(self, func: FuncOp, index: int) -> tuple[Float64Array, Float64Array]:
         """Return `f` and `o` for each channel."""
@@ -82,6 +98,14 @@ class FuseNormalizePass(FunctionPass):
         mean, std = (np.broadcast_to(np.asarray(values, np.float64), (channels,)) for values in (self.mean, self.std))
         unit = division_factor(func, index) or 1.0
         return unit / (self.scale * std), -mean / std
+
+
+def _holds_floats(argument: SSAValue) -> bool:
+    return isinstance(argument.type, TensorType) and isinstance(argument.type.element_type, AnyFloat)
+
+
+def _is_image(argument: SSAValue) -> bool:
+    return _holds_floats(argument) and len(shape_of(argument)) in (3, 4)
 
 
 def _normalize(argument: SSAValue, factor: Float64Array, offset: Float64Array, name: str, ctx: CompileContext) -> None:

@@ -65,8 +65,19 @@ def test_same_values(graph: str, factor: float | None) -> None:
 def test_linear() -> None:
     g = MbltGraph()
     func = g.finish(g.op(mblt.LinearOp, g.input((1, 5)), weight=g.weight(2, 5), bias=g.weight(2)))
-    FuseNormalizePass((0.5,), (0.25,), 1.0).run(func, g.context)
+    FuseNormalizePass((0.5,), (0.25,), 1.0, inputs=("x0",)).run(func, g.context)
     assert op_names(func) == ["linear"]
+
+
+def test_only_images_without_names() -> None:
+    g = MbltGraph()
+    image, vector, tokens = g.input(IMAGE), g.input((1, 5)), g.input((1, 2, 2), "int32")
+    func = g.finish(conv(g, image), conv(g, g.input(IMAGE)), vector, tokens)
+    FuseNormalizePass(MEAN, STD, exclude=("x3",)).run(func, g.context)
+    assert [NORMALIZED in attributes.data for attributes in func.arg_attrs.data] == [True, False, False, False]
+    for wrong in (FuseNormalizePass(inputs=("x2",)), FuseNormalizePass(exclude=("x9",))):
+        with pytest.raises(QBCompilerError, match="x9|floats"):
+            wrong.run(func, g.context)
 
 
 def test_only_named_inputs() -> None:
