@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+from qbc.errors import QBCompilerError
 from qbc.program.model import invalid_program
 
 MAX_STRING_BYTES = 4096
@@ -38,6 +39,9 @@ class WordWriter:
     def text(self, value: str) -> None:
         """Add a UTF-8 string: its byte count, then its bytes padded to whole words."""
         data = value.encode()
+        if len(data) > MAX_STRING_BYTES:
+            message = f"the name {value!r} has {len(data)} bytes, a program holds at most {MAX_STRING_BYTES}"
+            raise QBCompilerError(message, code="UNSUPPORTED_FEATURE", hint="rename it in the model")
         self.word(len(data))
         self.raw(data + bytes(-len(data) % 4))
 

@@ -27,6 +27,7 @@ import numpy as np
 
 import qbc
 import qbcompiler
+from qbc.errors import ERROR_CODES
 from tests.robustness.mutate import BY_FORMAT
 from tests.robustness.outcome import leftovers, run_cli
 from tests.robustness.zoo import write_zoo, zoo_inputs
@@ -36,6 +37,20 @@ LIBRARIES = ("torch", "onnx", "onnx.version_converter", "onnxruntime")
 LIT_TESTS = Path(__file__).parents[2] / "lit_tests"
 PIPELINE = re.compile(r"--pass-pipeline='([^']*)'")
 TARGET = ("--target-device", "aries-rb")
+
+
+_MODEL_CODES = ["SHAPE_ERROR", "UNSUPPORTED_OP", "QUANTIZATION_ERROR", "RESOURCE_ERROR", "INVALID_CALIBRATION_DATA"]
+_SNAPSHOT_CODES = ("INVALID_SNAPSHOT", "UNSUPPORTED_VERSION")
+# The codes that damage of a format may end in. VERIFY_ERROR is not among them: IR that we make is valid.
+CODES: dict[str, frozenset[str]] = {
+    "onnx": frozenset(
+        {"INVALID_MODEL", "MISSING_EXTERNAL_DATA", "UNSUPPORTED_OPSET", "UNSUPPORTED_FEATURE", *_MODEL_CODES}
+    ),
+    "mblt": frozenset({*_SNAPSHOT_CODES, "TARGET_ERROR", *_MODEL_CODES}),
+    "mxq": frozenset({*_SNAPSHOT_CODES, "INVALID_INPUT", "RUNTIME_ERROR"}),
+    "npy": frozenset({"INVALID_CALIBRATION_DATA", "NO_CALIBRATION_DATA", "QUANTIZATION_ERROR"}),
+    "mlir": frozenset(ERROR_CODES) - {"INTERNAL_ERROR", "INVALID_MODEL", "INTERRUPTED", "INVALID_INPUT"},
+}
 
 
 @dataclass(frozen=True)
@@ -155,6 +170,8 @@ def run_campaign(format_name: str, count: int, directory: Path, seed: int = 0) -
         outcome = run_cli(arguments, "qbc-opt" if format_name == "mlir" else "qbcompiler")
         codes[outcome.code] += 1
         fault = outcome.fault()
+        if fault is None and outcome.status == 1 and outcome.code not in CODES[format_name]:
+            fault = f"unexpected code: {outcome.stderr[-400:]}"
         if fault is None and outcome.status == 1 and leftovers(work, expected):
             fault = f"left {leftovers(work, expected)} behind"
         if fault is not None:

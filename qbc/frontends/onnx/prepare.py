@@ -78,15 +78,15 @@ def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> P
 
 
 def infer(model: Any) -> Any:
-    """Run shape inference on a skeleton; contradictions in the model are INVALID_MODEL.
+    """Run type and shape inference on a skeleton; contradictions in the model are INVALID_MODEL.
 
     Without data propagation: onnx makes a list as long as every vector for it, so a model can ask for any time and
     memory. `framework-fold-shapes` does that work within limits.
     """
     try:
-        return onnx.shape_inference.infer_shapes(model)
+        return onnx.shape_inference.infer_shapes(model, check_type=True)
     except ONNX_ERRORS as error:
-        raise invalid_model(f"shape inference failed: {first_line(error)}") from error
+        raise invalid_model(f"type and shape inference failed: {first_line(error)}") from error
 
 
 # --- load and check --------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from qbc.passes.mblt.removed_nodes import named_nodes, record_missing
 FAMILIES = (activation, convolution, elementwise, matmul, normalization, pooling, reduction, resize, shape)
 # What the arithmetic of shapes raises on attributes of a wrong length or size; import does not compare them with ranks.
 MISFITS = (ValueError, IndexError, OverflowError, ZeroDivisionError)
-UNSUPPORTED_ELEMENTS = ("f16", "bf16", "f64")
+SUPPORTED_ELEMENTS = frozenset({"f32", "i1", *(f"{sign}{width}" for sign in ("i", "ui") for width in (8, 16, 32, 64))})
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _convert(op: Operation, state: FunctionState) -> str | None:
     for value in (*op.operands, *op.results):
         if not isinstance(value.type, TensorType):
             continue
-        if str(value.type.element_type) in UNSUPPORTED_ELEMENTS:
+        if str(value.type.element_type) not in SUPPORTED_ELEMENTS:
             return f"element type {value.type.element_type}"
         if 0 in value.type.get_shape() and not isinstance(value.owner, FrameworkConstantOp):
             return "a value without elements"

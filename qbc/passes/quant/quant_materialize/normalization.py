@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
+from xdsl.dialects.builtin import IntegerAttr, IntegerType
 from xdsl.ir import Operation
 
 from qbc.dialects import quant
@@ -16,30 +17,40 @@ from qbc.passes.quant.quant_materialize.workspace import Encoding, Result, Rule,
 _NORM_LIMIT = 16384
 _LARGEST_SHIFT = 46
 _SMALLEST_SHIFT = -15
+_MAX_SOFTMAX_STEP = 1 << 46
 
 
 def softmax(workspace: Workspace, op: Operation) -> Result:
     """`k` turns code distances into log2 units, `q` and `g` are the output scale."""
     from qbc.algorithms.fixed_point import softmax_multiplier
-    from qbc.algorithms.tables import softmax_step
 
     x, y = workspace.encoding(op.operands[0]), workspace.encoding(op.results[0])
     beta = number(op, "beta", 1.0)
     if beta <= 0:
         raise workspace.error(op, f"beta is {beta}, it must be positive")
     q, g = softmax_multiplier(head_scale(y))
-    constants = {"k": int_attr(softmax_step(x.scale, beta)), "q": int_attr(q), "g": int_attr(g)}
+    constants = {"k": _step(workspace, op, x.scale, beta), "q": int_attr(q), "g": int_attr(g)}
     return Result({**constants, **workspace.result_range(op)})
 
 
 def log_softmax(workspace: Workspace, op: Operation) -> Result:
     """`k` as in the softmax, the table of log2, and one rescale of the difference."""
-    from qbc.algorithms.tables import log2_table, log_softmax_ratio, softmax_step
+    from qbc.algorithms.tables import log2_table, log_softmax_ratio
 
     x, y = workspace.encoding(op.operands[0]), workspace.encoding(op.results[0])
-    constants = {"k": int_attr(softmax_step(x.scale, 1.0)), "table": workspace.write(log2_table())}
+    constants = {"k": _step(workspace, op, x.scale, 1.0), "table": workspace.write(log2_table())}
     rescale = workspace.rescale(op, log_softmax_ratio(y.scale), (1 << 31) - 1)
     return Result({**constants, **rescale, **workspace.result_range(op)})
+
+
+def _step(workspace: Workspace, op: Operation, scale: float, beta: float) -> IntegerAttr[IntegerType]:
+    """Return `k`; the distances of codes times `k` must stay below 2^62."""
+    from qbc.algorithms.tables import softmax_step
+
+    step = softmax_step(scale, beta)
+    if step >= _MAX_SOFTMAX_STEP:
+        raise workspace.error(op, f"the scale {scale:g} of its input is too large")
+    return int_attr(step)
 
 
 def head_scale(encoding: Encoding) -> Fraction:
