@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from qbc.errors import QBCompilerError
 
 Notice = Callable[[str], None]
+MAX_UNNAMED = 6  # arrays of more inputs are not tried in every order
 
 # Source layout -> axes that bring a source array to the channel-last order of the graph argument.
 SOURCE_PERMUTATIONS: dict[str, tuple[int, ...]] = {
@@ -84,6 +85,41 @@ def fits(shape: tuple[int, ...], spec: InputSpec) -> bool:
 def accepted_shapes(spec: InputSpec) -> list[tuple[int, ...]]:
     """Return the shapes that one sample of the input may have, in order of preference."""
     return [shape for shape, _ in _accepted(spec)]
+
+
+def assign_by_shape(
+    shapes: Sequence[tuple[int, ...]], specs: Sequence[InputSpec], origin: str, hint: str
+) -> tuple[str, ...]:
+    """Return the input name for each of several arrays without names, where only one assignment fits their shapes.
+
+    -1 in a shape stands for any size. Raises INVALID_CALIBRATION_DATA when none fits or several do.
+    """
+    found = (
+        [
+            order
+            for order in itertools.permutations(specs)
+            if all(may_have(shape, spec) for shape, spec in zip(shapes, order, strict=True))
+        ]
+        if len(specs) <= MAX_UNNAMED
+        else []
+    )
+    if len(found) == 1:
+        return tuple(spec.name for spec in found[0])
+    wanted = ", ".join(f"{spec.name} {list(spec.shape)}" for spec in specs)
+    problem = "several inputs have the same shape" if found else f"no assignment fits {[list(s) for s in shapes]}"
+    if len(specs) > MAX_UNNAMED:
+        problem = f"{len(specs)} inputs are too many for that"
+    raise sample_error(
+        f"{origin}: arrays without names are matched to inputs by shape, and {problem} (inputs: {wanted})", hint
+    )
+
+
+def may_have(shape: tuple[int, ...], spec: InputSpec) -> bool:
+    """Return whether an array of `shape` (-1: any size) may be a sample of the input."""
+    return any(
+        len(accepted) == len(shape) and all(a == b or -1 in (a, b) for a, b in zip(accepted, shape, strict=True))
+        for accepted in accepted_shapes(spec)
+    )
 
 
 def stack_length(shape: tuple[int, ...], spec: InputSpec) -> int | None:

@@ -8,7 +8,6 @@ A column belongs to the input of its name; columns without names are matched by 
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +18,7 @@ import numpy.typing as npt
 
 from qbc.calibration.arrays import ARRAY_SUFFIXES, read_single_array
 from qbc.calibration.files import IMAGE_SUFFIXES, Reading, resolve_listed
-from qbc.calibration.inputs import InputSpec, accepted_shapes, fits, sample_error
-
-MAX_COLUMNS = 8  # beyond, columns without names are not tried in every order
+from qbc.calibration.inputs import InputSpec, accepted_shapes, assign_by_shape, may_have, sample_error
 
 Shape = tuple[int, ...]
 
@@ -149,7 +146,7 @@ def _by_name(manifest: Manifest, specs: Sequence[InputSpec]) -> tuple[str, ...]:
     if unknown is not None:
         raise sample_error(f"{manifest.path}: {unknown!r} is no input; inputs are {', '.join(known)}")
     for name, shape in zip(manifest.names, manifest.shapes, strict=False):
-        if not _shape_fits(shape, known[name]):
+        if not may_have(shape, known[name]):
             raise sample_error(
                 f'{manifest.path}: "input shapes" gives {list(shape)} for input {name!r}, '
                 f"expected {_expected(known[name])}"
@@ -159,37 +156,14 @@ def _by_name(manifest: Manifest, specs: Sequence[InputSpec]) -> tuple[str, ...]:
 
 def _by_shape(manifest: Manifest, reading: Reading) -> tuple[str, ...]:
     specs = reading.specs
-    if len(specs) > MAX_COLUMNS:
-        raise sample_error(f"{manifest.path}: name the columns", 'add "input names" to "info"')
     shapes = manifest.shapes or tuple(_shape_of(file, reading) for file in manifest.rows[0])
-    found = [
-        order
-        for order in itertools.permutations(specs)
-        if all(_shape_fits(shape, spec) for shape, spec in zip(shapes, order, strict=True))
-    ]
-    if len(found) == 1:
-        return tuple(spec.name for spec in found[0])
-    wanted = ", ".join(f"{spec.name} {list(spec.shape)}" for spec in specs)
-    problem = "several inputs have the same shape" if found else f"no assignment fits {[list(s) for s in shapes]}"
-    raise sample_error(
-        f'{manifest.path}: without "input names" columns are matched by shape, and {problem} (inputs: {wanted})',
-        'add "input names" to "info"',
-    )
+    return assign_by_shape(shapes, specs, str(manifest.path), 'add "input names" to "info"')
 
 
 def _shape_of(path: Path, reading: Reading) -> Shape:
     if path.suffix.lower() not in ARRAY_SUFFIXES or not path.is_file():
         raise sample_error(f"{path}: the shape of this file cannot be told", 'add "input names" to "info"')
     return tuple(read_single_array(path, "").shape)
-
-
-def _shape_fits(shape: Shape, spec: InputSpec) -> bool:
-    if all(dim >= 0 for dim in shape):
-        return fits(shape, spec)
-    return any(
-        len(accepted) == len(shape) and all(a == b or -1 in (a, b) for a, b in zip(accepted, shape, strict=True))
-        for accepted in accepted_shapes(spec)
-    )
 
 
 def _expected(spec: InputSpec) -> str:

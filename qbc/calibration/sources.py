@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from qbc.calibration.arrays import tensor_to_array
 from qbc.calibration.files import Entry, Reading, list_entries
-from qbc.calibration.inputs import InputSpec, Notice, fit_array, sample_error, stack_length
+from qbc.calibration.inputs import InputSpec, Notice, assign_by_shape, fit_array, sample_error, stack_length
 from qbc.calibration.prefetch import prefetch
 from qbc.calibration.preprocessing import Preprocessing
 from qbc.errors import QBCompilerError
@@ -154,7 +154,7 @@ def _by_name(item: Any, specs: tuple[InputSpec, ...], index: int) -> dict[str, n
             )
         return {specs[0].name: _to_array(item)}
     if isinstance(item, list | tuple) and len(item) == len(specs):
-        return {spec.name: _to_array(array) for spec, array in zip(specs, item, strict=True)}
+        return _by_shape([_to_array(array) for array in item], specs, index)
     if not isinstance(item, Mapping):
         raise sample_error(f"sample {index}: expected an array or a dictionary of arrays, found {type(item).__name__}")
     names = {spec.name for spec in specs}
@@ -162,6 +162,14 @@ def _by_name(item: Any, specs: tuple[InputSpec, ...], index: int) -> dict[str, n
         odd = sorted(set(item) ^ names)[0]
         raise sample_error(f"sample {index}: inputs are {', '.join(sorted(names))}; {odd!r} is missing or unknown")
     return {name: _to_array(array) for name, array in item.items()}
+
+
+def _by_shape(arrays: list[npt.NDArray[Any]], specs: tuple[InputSpec, ...], index: int) -> dict[str, npt.NDArray[Any]]:
+    if len(specs) == 1:
+        return {specs[0].name: arrays[0]}
+    shapes = [array.shape for array in arrays]
+    names = assign_by_shape(shapes, specs, f"sample {index}", "pass a dictionary by input name")
+    return dict(zip(names, arrays, strict=True))
 
 
 def _random_array(rng: np.random.Generator, spec: InputSpec) -> npt.NDArray[np.generic]:

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
-from qbc.calibration import InputSpec, open_samples
+from qbc.calibration import InputSpec, make_preprocessing, open_samples
+from qbc.config import PreprocessingConfig
 from qbc.errors import QBCompilerError
+from tests.support.photos import photos, save_photos
 
 IMAGE = InputSpec("image", (1, 4, 6, 3), "float32", "nchw")
 MASK = InputSpec("mask", (1, 4, 6, 1), "float32", "nchw")
@@ -65,6 +68,28 @@ def test_columns_without_names_go_by_shape(tmp_path: Path) -> None:
     path = write(tmp_path, calib_paths=[[row[0], row[0]] for row in rows])
     refused(path, "same shape", "input names", specs=(IMAGE, TWIN))
     refused(path, "no assignment", specs=(IMAGE, MASK))
+
+
+def test_images_with_a_pipeline_for_each_input(tmp_path: Path) -> None:
+    left, right = InputSpec("left", (1, 20, 30, 3)), InputSpec("right", (1, 10, 10, 1))
+    first, second = save_photos(tmp_path, 2)
+    shrink = [{"op": "resize", "height": 20, "width": 30, "backend": "pil"}]
+    small = [{"op": "resize", "height": 10, "width": 10, "backend": "pil"}]
+    section = {
+        "apply": True,
+        "autoConvertFormat": True,
+        "pipeline": shrink,
+        "inputConfigs": {"right": {"pipeline": small}},
+    }
+    path = write(tmp_path, info={"input names": ["right", "left"]}, calib_paths=[[second.name, first.name]])
+    images = make_preprocessing(PreprocessingConfig.model_validate(section).model_dump())
+    (sample,) = open_samples(path, [left, right], preprocessing=images)
+    want = Image.fromarray(photos()[0]).resize((30, 20), Image.BILINEAR)
+    assert np.array_equal(sample["left"][0], np.asarray(want, np.float32))
+    want = Image.fromarray(photos()[1]).convert("L").resize((10, 10), Image.BILINEAR)
+    assert np.array_equal(sample["right"][0, :, :, 0], np.asarray(want, np.float32))
+    with pytest.raises(QBCompilerError, match="did you mean 'rihgt'"):
+        open_samples(path, [left, InputSpec("rihgt", right.shape)], preprocessing=images)
 
 
 def test_names_do_not_excuse_wrong_arrays(tmp_path: Path) -> None:

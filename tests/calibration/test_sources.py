@@ -71,6 +71,16 @@ def test_several_inputs_by_name(tmp_path: Path) -> None:
     assert np.array_equal(again["tokens"][0], np.arange(8))
 
 
+def test_arrays_without_names_go_by_shape() -> None:
+    image, tokens = arrays(1)[0], np.arange(8)
+    for item in ([image, tokens], (tokens, image)):
+        (sample,) = open_samples([item], [IMAGE, TOKENS])
+        assert np.array_equal(sample["x"], image) and np.array_equal(sample["tokens"][0], tokens)
+    twin = InputSpec("y", IMAGE.shape, "float32", "nchw")
+    assert "same shape" in refused([[image, image]], IMAGE, twin)
+    assert "no assignment" in refused([[image, image]], IMAGE, TOKENS)
+
+
 def test_random_is_seeded() -> None:
     first, second = RandomSamples((IMAGE, TOKENS), 3), RandomSamples((IMAGE, TOKENS), 3)
     for a, b in zip(first, second, strict=True):
