@@ -1,6 +1,6 @@
-"""Write the reference pages that are made from the code: dialects, passes, error codes.
+"""Write the reference pages that are made from the code: dialects, passes, errors, configuration, commands, ...
 
-    python docs/generate.py           # writes docs/dialects.md, docs/passes.md, docs/errors.md
+    python docs/generate.py           # writes docs/dialects.md, docs/passes.md and the others of PAGES
     python docs/generate.py --check   # exit status 1 when a page differs from the code
 
 A test runs the check, so a changed docstring and its page arrive together.
@@ -19,10 +19,13 @@ from xdsl.irdl import IRDLOperation, OptionalDef, VariadicDef
 from qbc.driver.context import OWN_DIALECTS, make_context
 from qbc.errors import ERROR_CODES
 from qbc.pipelines.grammar import print_value
-from qbc.pipelines.phases import PHASES, load_preset, preset_names
 from qbc.pipelines.registry import all_passes, option_infos
 
 DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS))
+
+import reference  # noqa: E402  # needs the path above
+
 NOTE = "<!-- Made by docs/generate.py; edit the docstrings in the code instead. -->\n"
 TABLE_ONLY = ("framework",)  # one class per ONNX operator: their meaning is the one of the ONNX specification
 
@@ -80,7 +83,7 @@ def _is_optional(kind: object) -> bool:
 
 
 def passes_page() -> str:
-    """Return the page of all passes and presets."""
+    """Return the page of all passes."""
     parts = [NOTE, "# Passes\n"]
     for cls in sorted(all_passes(), key=lambda item: item.name):
         parts.append(f"## `{cls.name}`\n\nRuns on `{cls.anchor}`.\n\n{docstring(cls)}\n")
@@ -88,24 +91,11 @@ def passes_page() -> str:
         if infos:
             rows = [f"| `{info.name}` | {_cell(info.type_text)} | `{print_value(info.default)}` |" for info in infos]
             parts.append("| option | type | default |\n| --- | --- | --- |\n" + "\n".join(rows) + "\n")
-    parts.append("# Presets\n")
-    parts.extend(preset_section(name) for name in preset_names())
     return "\n".join(parts)
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
-
-
-def preset_section(name: str) -> str:
-    """Return the section of one preset with the pipelines of its phases."""
-    preset = load_preset(name)
-    base = f" Based on `{preset.base}`." if preset.base else ""
-    text = f"## {name}\n\n{preset.description}{base}\n"
-    if preset.base is not None:
-        return f"{text}\nOwn configuration: `{dict(preset.own_config)}`\n"
-    phases = "".join(f"- {phase}: `{preset.pipeline(phase)}`\n" for phase in PHASES)
-    return f"{text}\n{phases}"
 
 
 def errors_page() -> str:
@@ -120,7 +110,15 @@ def errors_page() -> str:
     return "\n".join([NOTE, "# Error codes\n", intro, *rows])
 
 
-PAGES = {"dialects.md": dialects_page, "passes.md": passes_page, "errors.md": errors_page}
+PAGES = {
+    "dialects.md": dialects_page,
+    "passes.md": passes_page,
+    "errors.md": errors_page,
+    "configuration.md": reference.configuration_page,
+    "presets.md": reference.presets_page,
+    "commands.md": reference.commands_page,
+    "functions.md": reference.functions_page,
+}
 
 
 def main() -> int:
