@@ -130,10 +130,15 @@ def channel() -> Channel:
     return _current.get() or Channel()
 
 
+def speaks_json() -> bool:
+    """Return whether the environment asks for JSON lines."""
+    return os.environ.get(VARIABLE, "").lower() in ("1", "true", "yes", "on")
+
+
 @contextmanager
 def open_channel() -> Iterator[Channel]:
     """Choose the channel by the environment and make it the current one."""
-    if os.environ.get(VARIABLE, "").lower() not in ("1", "true", "yes", "on"):
+    if not speaks_json():
         yield Channel()
         return
     lines = JsonLines(sys.stdout)

@@ -9,8 +9,8 @@ from types import FrameType
 from qbc.atomic import remove_unfinished
 
 
-def end_on_interrupt(message: str) -> None:
-    """Let SIGINT end this process with `message` on stderr and exit status 1; nothing unfinished is left.
+def end_on_interrupt(message: str, descriptor: int = 2) -> None:
+    """Let SIGINT end this process with a line on stderr and exit status 1; nothing unfinished is left.
 
     An exception raised by a signal handler gets lost wherever Python calls back from C, and becomes another one
     inside of imports, so the process ends at once instead. A signal that is ignored (background jobs) stays ignored.
@@ -20,7 +20,7 @@ def end_on_interrupt(message: str) -> None:
 
     def end(_signal: int, _frame: FrameType | None) -> None:
         remove_unfinished()
-        os.write(2, f"{message}\n".encode())
+        os.write(descriptor, f"{message}\n".encode())
         os._exit(1)
 
     signal.signal(signal.SIGINT, end)
