@@ -115,7 +115,11 @@ def _configuration_commands(commands: Any) -> None:
 
 def _inspection_commands(commands: Any) -> None:
     command = _command(commands, "info", "commands.inspection:info", "what a .mblt or .mxq file records")
-    command.add_argument("--mblt", "--mxq", "--file", dest="file", required=True, metavar="FILE", help="a snapshot")
+    command.add_argument("file", nargs="?", metavar="FILE", help="a .mblt or .mxq file: the record as text")
+    command.add_argument("--mblt", metavar="FILE", help="print the provenance of a snapshot as JSON, null for none")
+    command.add_argument("--mxq", "--file", dest="mxq", metavar="FILE", help="print the whole record as JSON")
+    command.add_argument("--json", action="store_true", help="print the whole record of FILE as JSON")
+    command.add_argument("--check-source", type=Path, metavar="MODEL", help="compare a model with the recorded digests")
     command.add_argument("--layers", action="store_true", help="list the layers of a .mblt: name, type, shape")
     command.add_argument("--map", action="store_true", help="list for each source node the operations it became")
 

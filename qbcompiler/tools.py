@@ -49,8 +49,8 @@ def dump_default_config(output_path: str | Path, preset: str | None = None) -> N
 # --- snapshots ---------------------------------------------------------------------------------------------------
 
 
-def read_manifest_of(path: Path) -> dict[str, Any] | None:
-    """Return what a .mblt or .mxq records about how it was made, None when it records nothing."""
+def read_record(path: Path) -> tuple[str, int, dict[str, Any] | None]:
+    """Return suffix, format version and manifest of a .mblt or .mxq (None when the manifest was removed)."""
     from dataclasses import asdict
 
     from qbc.artifact.manifest import MANIFEST_SECTION, read_manifest
@@ -63,14 +63,19 @@ def read_manifest_of(path: Path) -> dict[str, Any] | None:
         raise ArgumentError(f"{str(path)!r} is neither a .mblt nor an .mxq file")
     container = read_container(path, kind)
     if MANIFEST_SECTION not in container.sections:
-        return None
-    return asdict(read_manifest(container.section(MANIFEST_SECTION)))
+        return path.suffix.lower(), container.version, None
+    manifest = read_manifest(container.section(MANIFEST_SECTION))
+    return path.suffix.lower(), container.version, asdict(manifest)
 
 
 def read_provenance(mblt_path: str | Path) -> dict[str, Any] | None:
     """Return how a .mblt or .mxq was made: producer, versions, pipeline, target, configuration, digests of the source
-    and the calibration data; None when the file was made without provenance."""
-    manifest = read_manifest_of(Path(mblt_path))
+    and the calibration data (docs/formats.md has the keys); None when the file was made without provenance."""
+    return provenance_of(read_record(Path(mblt_path))[2])
+
+
+def provenance_of(manifest: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the provenance of a manifest as one dictionary, None where there is none."""
     if manifest is None or not manifest["provenance"]:
         return None
     kept = ("producer", "versions", "pipeline", "target", "config", "notices")
@@ -84,7 +89,7 @@ def get_body_subgraph(mblt_path: str | Path, output_path: str | Path) -> Path:
     operators that stayed (UNSUPPORTED_OP).
     """
     from qbc.artifact.mblt import write_mblt
-    from qbc.driver.compile import check_writable
+    from qbc.atomic import check_writable
     from qbc.driver.inspect import open_mblt, unconverted
 
     opened = open_mblt(Path(mblt_path))

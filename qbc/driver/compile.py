@@ -106,6 +106,7 @@ class _Run:
         self.ctx = make_context()
         self.timing = Timing()
         self._unrecorded: set[str] = set()
+        self._external: dict[str, memoryview] = {}  # weight files beside the source model
 
     def run(self) -> CompileResult:
         check_source(self.source)
@@ -140,13 +141,17 @@ class _Run:
                 raise ArgumentError(f"{str(self.source)!r} is a preview for viewing", hint="write a .mblt with parse")
             return opened.module, opened.manifest
         module = self._read_source()
-        provenance = {"source_sha256": digest_of(self.source)} if self.options.provenance else {}
+        provenance = {}
+        if self.options.provenance:
+            from qbc.driver.provenance import RECORD_VERSION, source_record
+
+            provenance = {"record_version": RECORD_VERSION, "source": source_record(self.source, self._external)}
         return module, Manifest(producer="qbcompiler", versions=tool_versions(), provenance=provenance)
 
     def _read_source(self) -> ModuleOp:
         """Import the source; dimensions that stay symbolic may come from the first calibration sample."""
         shapes = dict(self.options.input_shapes)
-        module = read_module(self.source, self.ctx, input_shapes=shapes)
+        module = read_module(self.source, self.ctx, input_shapes=shapes, external=self._external)
         quantizes = "quantize" in self.phases and self.source.suffix.lower() == ".onnx"
         if not quantizes or self.plan.calibration is None:
             return module
@@ -185,7 +190,12 @@ class _Run:
         self.ctx.kept_statistics = statistics_file(self.plan.config)
         if self.plan.calibration is not None or self.plan.random_calibration:
             self.ctx.samples = BoundSamples(
-                self.plan.calibration, module, self.ctx, self.plan.config, self.options.on_event
+                self.plan.calibration,
+                module,
+                self.ctx,
+                self.plan.config,
+                self.options.on_event,
+                keeps_digests=self.options.provenance,
             )
 
     def _run_phases(self, module: ModuleOp, base: Manifest, phases: tuple[str, ...]) -> Manifest:
@@ -205,6 +215,7 @@ class _Run:
                 require_fixed_inputs(module, is_snapshot=self.source.suffix.lower() == ".mblt")
                 for notice in self.plan.notices:
                     self.ctx.notice(notice)
+                manifest = self._with_graph(manifest, module)
                 self._save_config()
             run_pipeline(
                 module,
@@ -215,9 +226,10 @@ class _Run:
             )
             if phase == "convert":
                 forget_value_names(module)
-                manifest = self._parsed_manifest(manifest)
+                manifest = self._with_graph(self._parsed_manifest(manifest), module)
                 self._write_preview(module, manifest)
             if phase == "quantize":
+                manifest = self._with_calibration(manifest)
                 self._save_widths()
                 self._save_samples(module)
         progress.tell_notices(self.ctx)
@@ -272,6 +284,42 @@ class _Run:
         return replace(
             base, pipeline=self.plan.text(PARSE_PHASES), target=target, notices=self._notices(base), reports=reports
         )
+
+    def _with_graph(self, base: Manifest, module: ModuleOp) -> Manifest:
+        """Add the digest of the parsed graph, unless the snapshot that was read has it."""
+        from dataclasses import replace
+
+        if not self.options.provenance:
+            return replace(base, provenance={})
+        if "graph" in base.provenance:
+            return base
+        from qbc.driver.provenance import RECORD_VERSION, graph_record
+
+        return replace(
+            base, provenance={"record_version": RECORD_VERSION, **base.provenance, "graph": graph_record(module)}
+        )
+
+    def _with_calibration(self, base: Manifest) -> Manifest:
+        """Add what the quantized program depends on beside the graph: versions, device, configuration, samples."""
+        from dataclasses import replace
+
+        from qbc.artifact.manifest import tool_versions
+
+        versions = tool_versions()
+        if not self.options.provenance:
+            return replace(base, versions=versions)
+        from qbc.driver.provenance import calibration_record, matching_presets
+
+        record = {
+            **base.provenance,
+            "target_digest": self.ctx.target.digest,
+            "calibration": calibration_record(self.ctx),
+        }
+        if self.plan.config is not None:
+            record["presets"] = matching_presets(self.plan.config)
+        if base.versions != versions:
+            record["parsed_with"] = base.versions
+        return replace(base, versions=versions, provenance=record)
 
     def _quantized_manifest(self, base: Manifest, phases: Sequence[str]) -> Manifest:
         from dataclasses import replace
@@ -349,12 +397,3 @@ def forget_value_names(module: ModuleOp) -> None:
                     argument.name_hint = None
         if not names_source(op.location):
             op.location = UnknownLoc()
-
-
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file as hex digits; mapped, it is read without copies."""
-    import hashlib
-
-    from qbc.store.store import map_file
-
-    return hashlib.sha256(map_file(path)).hexdigest()

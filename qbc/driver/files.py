@@ -58,15 +58,24 @@ def check_source(path: Path) -> None:
         )
 
 
-def read_module(path: Path, ctx: DriverContext, *, input_shapes: InputShapes | None = None) -> ModuleOp:
-    """Read a module by the suffix of the file: `.onnx` is imported, snapshots are opened, anything else is IR text."""
+def read_module(
+    path: Path,
+    ctx: DriverContext,
+    *,
+    input_shapes: InputShapes | None = None,
+    external: dict[str, memoryview] | None = None,
+) -> ModuleOp:
+    """Read a module by the suffix of the file: `.onnx` is imported, snapshots are opened, anything else is IR text.
+
+    `external` is filled with the weight files beside a model, by the names that the model gives them.
+    """
     suffix = path.suffix.lower()
     if suffix in (".onnx", ".mblt", ".mxq"):
         require_file(path)
     if suffix == ".onnx":
         from qbc.frontends.onnx import import_onnx
 
-        return import_onnx(path, ctx.store, input_shapes=dict(input_shapes or {}))
+        return import_onnx(path, ctx.store, input_shapes=dict(input_shapes or {}), external=external)
     if suffix == ".mblt":
         from qbc.artifact.mblt import read_mblt
 

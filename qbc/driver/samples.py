@@ -7,7 +7,7 @@ source is bound to the module and reads the arguments of `@main` on first use.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class BoundSamples:
     """A sample source over data of the user, or seeded random data when `data` is None.
 
-    `config` says what happens to images; each sample that was handed out is an event of kind `sample`.
+    `config` says what happens to images; each sample that was handed out is an event of kind `sample`. With
+    `keeps_digests`, `digests` holds the digest of each sample that was handed out, in their order.
     """
 
     def __init__(
@@ -38,7 +39,11 @@ class BoundSamples:
         ctx: CompileContext,
         config: CompileConfig | None = None,
         on_event: EventSink = ignore,
+        *,
+        keeps_digests: bool = False,
     ) -> None:
+        self.digests: list[str] = []
+        self._keeps_digests = keeps_digests
         self._data = data
         self._module = module
         self._ctx = ctx
@@ -58,6 +63,11 @@ class BoundSamples:
                 self._opened = open_samples(self._data, specs, self._ctx.notice, preprocessing_of(self._config))
         return self._opened
 
+    @property
+    def is_random(self) -> bool:
+        """Whether the samples are noise."""
+        return self._data is None
+
     def __len__(self) -> int:
         return len(self._source())
 
@@ -65,10 +75,26 @@ class BoundSamples:
         source = self._source()
         total, begin = len(source), time.monotonic()
         for index, sample in enumerate(source):
+            if self._keeps_digests and index == len(self.digests):
+                self.digests.append(sample_digest(sample))
             yield sample
             seconds = time.monotonic() - begin
             left = seconds / (index + 1) * (total - index - 1)
             self._on_event(Event("sample", self._ctx.current_pass, index + 1, total, {"remaining_seconds": left}))
+
+
+def sample_digest(sample: Mapping[str, Any]) -> str:
+    """Return 32 hex digits of the SHA-256 of a sample: of each input the name, element type, shape and bytes."""
+    import hashlib
+
+    import numpy as np
+
+    digest = hashlib.sha256()
+    for name, array in sample.items():
+        little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        digest.update(f"{name}\0{little.dtype.str}\0{list(little.shape)}\0".encode())
+        digest.update(little.data)
+    return digest.hexdigest()[:32]
 
 
 def statistics_file(config: CompileConfig | None) -> StatisticsFile | None:

@@ -11,14 +11,35 @@ from qbcompiler.channel import channel
 
 
 def info(options: argparse.Namespace) -> int:
-    """Print what a snapshot records, or its layers, or its source map."""
-    path = Path(options.file)
+    """Print what a snapshot records, or its layers, or its source map; or compare a source model with the record."""
+    files = [file for file in (options.file, options.mblt, options.mxq) if file is not None]
+    if len(files) != 1:
+        raise ArgumentError("info needs one file", hint="pass FILE, --mblt FILE or --mxq FILE")
+    path = Path(files[0])
     if options.layers or options.map:
         return _info_of_graph(path, options)
-    from qbcompiler.tools import read_manifest_of
+    if options.check_source is not None:
+        return _check_source(path, options.check_source)
+    from qbcompiler.tools import provenance_of, read_record
 
-    manifest = read_manifest_of(path)
-    channel().result("info", manifest, lambda: _json(manifest))
+    kind, version, manifest = read_record(path)
+    if options.file is not None and not options.json:
+        from qbcompiler.records import record_text
+
+        channel().result("info", manifest, lambda: record_text(kind, version, manifest))
+        return 0
+    shown = manifest if options.mblt is None else provenance_of(manifest)
+    channel().result("info", shown, lambda: _json(shown))
+    return 0
+
+
+def _check_source(path: Path, model: Path) -> int:
+    from qbc.driver.provenance import check_source
+    from qbcompiler.tools import read_record
+
+    _, _, manifest = read_record(path)
+    check_source({} if manifest is None else manifest["provenance"], model)
+    channel().result("info", {"source": str(model), "matches": True}, f"{model} is the source model of {path}")
     return 0
 
 
@@ -93,7 +114,7 @@ def _dims(shape: list[int | None]) -> str:
 
 def export(options: argparse.Namespace) -> int:
     """Write the graph of a `.mblt` as ONNX."""
-    from qbc.driver.compile import check_writable
+    from qbc.atomic import check_writable
     from qbc.driver.inspect import open_mblt
     from qbc.driver.samples import main_function
     from qbc.export.onnx import save_mblt_onnx

@@ -236,7 +236,7 @@ def test_provenance_can_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("QBCOMPILER_PROVENANCE", "0")
     assert mblt_compile(digits_model_path(), tmp_path / "a.mblt").manifest.provenance == {}
     monkeypatch.delenv("QBCOMPILER_PROVENANCE")
-    assert len(mblt_compile(digits_model_path(), tmp_path / "b.mblt").manifest.provenance["source_sha256"]) == 64
+    assert len(mblt_compile(digits_model_path(), tmp_path / "b.mblt").manifest.provenance["source"]["sha256"]) == 64
 
 
 def test_exports() -> None:

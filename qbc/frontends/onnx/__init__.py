@@ -11,17 +11,25 @@ from qbc.store import BlobStore
 
 
 def import_onnx(
-    path: str | Path, store: BlobStore, *, input_shapes: Mapping[str, tuple[int, ...]] | None = None
+    path: str | Path,
+    store: BlobStore,
+    *,
+    input_shapes: Mapping[str, tuple[int, ...]] | None = None,
+    external: dict[str, memoryview] | None = None,
 ) -> ModuleOp:
     """Import an ONNX file: its operators at opset 25, with names, dimension names, metadata and inferred types.
 
     Weights become views of the memory-mapped file in `store`. `input_shapes` binds graph inputs before inference.
+    `external` is filled with the external weight files by the names that the model gives them.
     Raises QBCompilerError: INVALID_MODEL, UNSUPPORTED_OPSET, MISSING_EXTERNAL_DATA, ARGUMENT_ERROR, SHAPE_ERROR.
     """
     from qbc.frontends.onnx.build import build_module
     from qbc.frontends.onnx.prepare import prepare
 
-    return build_module(prepare(Path(path), input_shapes), store)
+    prepared = prepare(Path(path), input_shapes)
+    if external is not None:
+        external.update(prepared.external)
+    return build_module(prepared, store)
 
 
 __all__ = ["import_onnx"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,6 +21,11 @@ class ExternalFiles:
     def __init__(self, directory: Path) -> None:
         self._directory = directory.resolve()
         self._maps: dict[str, memoryview] = {}
+
+    @property
+    def contents(self) -> Mapping[str, memoryview]:
+        """The whole content of each file that was used, by the name that the model gives it."""
+        return self._maps
 
     def view(self, tensor: Any, size: int) -> memoryview:
         """Return the `size` bytes of a TensorProto with external data.

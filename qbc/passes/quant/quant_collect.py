@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, f64
@@ -140,9 +141,7 @@ class _Collector:
 
         session = FloatSession(self.lifted.function, self.ctx.store, list(observers))
         count = 0
-        for sample in samples:
-            if limit and count == limit:
-                break
+        for sample in islice(iter(samples), limit or None):
             self._observe(session.run(sample), observers, count)
             count += 1
         return count

@@ -1,0 +1,156 @@
+"""The record of what a build was made from, so that it can be made again: digests and settings.
+
+No paths and no times: equal inputs give equal records, wherever the files lie and whichever route is taken. The keys
+are described in docs/formats.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+
+from qbc.dialects.common.graph import argument_names, source_layouts
+from qbc.driver.samples import BoundSamples
+from qbc.errors import QBCompilerError
+from qbc.passes.base import CompileContext
+
+if TYPE_CHECKING:
+    from qbc.config import CompileConfig
+
+RECORD_VERSION = 1
+
+
+def file_record(data: bytes | memoryview) -> dict[str, Any]:
+    """Return SHA-256 and size of the content of a file."""
+    return {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+
+
+def source_record(path: Path, external: Mapping[str, memoryview]) -> dict[str, Any]:
+    """Return the record of a source model; `external` are the weight files beside it, in order of their names."""
+    from qbc.store import map_file
+
+    files = [file_record(external[name]) for name in sorted(external)]
+    return {"format": path.suffix.lower().lstrip("."), **file_record(map_file(path)), "external_data": files}
+
+
+def graph_record(module: ModuleOp) -> dict[str, Any]:
+    """Return the record of a parsed graph: a digest of its content, and its inputs as the source model has them.
+
+    The digest covers the weights, because operations name them by the digests of their bytes. The shapes of the inputs
+    are those that were bound at import.
+    """
+    from qbc.artifact.ir_table import write_ir_table
+
+    digest = hashlib.sha256(write_ir_table(module)).hexdigest()
+    return {"sha256": digest, "inputs": [entry for func in _main_functions(module) for entry in _inputs(func)]}
+
+
+def _main_functions(module: ModuleOp) -> list[FuncOp]:
+    return [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"]
+
+
+def _inputs(func: FuncOp) -> Iterator[dict[str, Any]]:
+    kinds = func.function_type.inputs.data
+    layouts = source_layouts(func.arg_attrs, len(kinds))
+    for name, kind, layout in zip(argument_names(func), kinds, layouts, strict=True):
+        if isinstance(kind, TensorType):
+            shape = [None if dim < 0 else int(dim) for dim in kind.get_shape()]
+            yield {"name": name, "shape": _source_shape(shape, layout), "type": str(kind.element_type)}
+        else:
+            yield {"name": name, "shape": None, "type": str(kind)}
+
+
+def _source_shape(shape: Sequence[int | None], layout: str | None) -> list[int | None]:
+    from qbc.calibration.inputs import SOURCE_PERMUTATIONS
+
+    if layout is None:
+        return list(shape)
+    arranged: list[int | None] = [None] * len(shape)
+    for here, axis in enumerate(SOURCE_PERMUTATIONS[layout]):
+        arranged[axis] = shape[here]
+    return arranged
+
+
+def calibration_record(ctx: CompileContext) -> dict[str, Any]:
+    """Return the digests of the samples that passes saw, in order, or the digest of statistics that were loaded."""
+    record: dict[str, Any] = {}
+    load_path = None if ctx.kept_statistics is None else ctx.kept_statistics.load_path
+    if load_path is not None:
+        from qbc.store import map_file
+
+        record["statistics"] = file_record(map_file(load_path))
+    if isinstance(ctx.samples, BoundSamples):
+        record["random"] = ctx.samples.is_random
+        record["count"] = len(ctx.samples.digests)
+        record["samples"] = list(ctx.samples.digests)
+    return record
+
+
+def matching_presets(config: CompileConfig) -> list[str]:
+    """Return the names of the presets whose settings all hold in a configuration, those with more settings first.
+
+    It follows from the configuration alone, so a resolved configuration that is given again gives the same record as
+    the preset that it came from.
+    """
+    from qbc.config.checks import checked
+    from qbc.config.model import CompileConfig
+    from qbc.config.section import explicit, merge
+    from qbc.pipelines.phases import load_preset, preset_names
+
+    found = []
+    for name in preset_names():
+        settings: dict[str, Any] = {}
+        for layer in load_preset(name).layers:
+            settings = merge(settings, explicit(checked(CompileConfig, layer, where=f"preset {name}")))
+        if _holds(settings, config):
+            found.append((-_count(settings), name))
+    return [name for _, name in sorted(found)]
+
+
+def _holds(settings: Mapping[str, Any], section: Any) -> bool:
+    for key, value in settings.items():
+        present = getattr(section, key)
+        same = _holds(value, present) if isinstance(value, Mapping) and _is_section(present) else value == present
+        if not same:
+            return False
+    return True
+
+
+def _is_section(value: Any) -> bool:
+    return hasattr(value, "model_fields_set")
+
+
+def _count(settings: Mapping[str, Any]) -> int:
+    return sum(_count(value) if isinstance(value, Mapping) else 1 for value in settings.values())
+
+
+def check_source(record: Mapping[str, Any], model: Path) -> None:
+    """Compare a source model with the record of a snapshot; raises ARGUMENT_ERROR that says what differs."""
+    from qbc.driver.context import make_context
+    from qbc.driver.files import check_source as check_model_file
+    from qbc.driver.files import read_module
+
+    known = record.get("source")
+    if known is None:
+        raise QBCompilerError(
+            "the file does not record its source model",
+            code="ARGUMENT_ERROR",
+            hint="it was made with QBCOMPILER_PROVENANCE=0",
+        )
+    check_model_file(model)
+    external: dict[str, memoryview] = {}
+    if known.get("external_data"):
+        read_module(model, make_context(), external=external)
+    found = source_record(model, external)
+    different = [key for key in ("format", "sha256", "external_data") if found[key] != known.get(key)]
+    if different:
+        raise QBCompilerError(
+            f"{str(model)!r} is not the recorded source model: {' and '.join(different)} differ",
+            code="ARGUMENT_ERROR",
+            hint="compare with the record that `qbcompiler info` shows",
+        )

@@ -1,0 +1,156 @@
+"""What a snapshot records about its making: digests that other tools compute too, no paths, the same on every route."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from qbcompiler import mblt_compile, mxq_compile, read_provenance
+from qbcompiler.cli import main
+from qbcompiler.demo import digits_model_path
+
+RNG = np.random.default_rng(0)
+SAMPLES = [RNG.random((1, 1, 8, 8), dtype=np.float32) for _ in range(3)]
+
+
+def write_samples(folder: Path, samples: list[Any] = SAMPLES) -> Path:
+    folder.mkdir()
+    for index, sample in enumerate(samples):
+        np.save(folder / f"{index}.npy", sample)
+    return folder
+
+
+def compiled(output: Path, samples: Any = SAMPLES, **settings: Any) -> dict[str, Any]:
+    mxq_compile(digits_model_path(), "aries-rb", samples, output, device="cpu", **settings)
+    record = read_provenance(output)
+    assert record is not None
+    return record
+
+
+def expected_digest(name: str, sample: np.ndarray) -> str:
+    """Digest of a channel-last float sample, written from docs/formats.md."""
+    head = name.encode() + b"\0<f4\0" + str(list(sample.shape)).encode() + b"\0"
+    return hashlib.sha256(head + sample.tobytes()).hexdigest()[:32]
+
+
+def test_digests_are_those_of_the_data(tmp_path: Path) -> None:
+    record = compiled(tmp_path / "a.mxq")
+    model = digits_model_path().read_bytes()
+    assert record["source"] == {
+        "format": "onnx",
+        "sha256": hashlib.sha256(model).hexdigest(),
+        "bytes": len(model),
+        "external_data": [],
+    }
+    assert record["graph"]["inputs"] == [{"name": "image", "shape": [1, 1, 8, 8], "type": "f32"}]
+    calibration = record["calibration"]
+    assert calibration["count"] == 3 and not calibration["random"]
+    assert calibration["samples"] == [expected_digest("image", sample.reshape(1, 8, 8, 1)) for sample in SAMPLES]
+    assert record["target"] == "aries-rb" and record["target_digest"]
+    assert record["versions"]["qbcompiler"] and record["config"] and "npu-emit" in record["pipeline"]
+
+
+def test_record_does_not_depend_on_route_or_place(tmp_path: Path) -> None:
+    folder = write_samples(tmp_path / "samples")
+    model = tmp_path / "renamed model.onnx"
+    model.write_bytes(digits_model_path().read_bytes())
+    compiled(tmp_path / "memory.mxq")
+    mxq_compile(model, "aries-rb", folder, tmp_path / "files.mxq", device="cpu")
+    mblt_compile(model, tmp_path / "m.mblt")
+    mxq_compile(tmp_path / "m.mblt", "aries-rb", folder, tmp_path / "stepwise.mxq", device="cpu")
+    first = (tmp_path / "memory.mxq").read_bytes()
+    assert first == (tmp_path / "files.mxq").read_bytes() == (tmp_path / "stepwise.mxq").read_bytes()
+    parsed = read_provenance(tmp_path / "m.mblt")
+    assert parsed is not None and parsed["graph"] == read_provenance(tmp_path / "stepwise.mxq")["graph"]
+    for path in (tmp_path / "stepwise.mxq", tmp_path / "m.mblt"):
+        assert str(tmp_path).encode() not in path.read_bytes()
+
+
+def test_samples_count_in_order(tmp_path: Path) -> None:
+    digests = [compiled(tmp_path / "a.mxq", samples)["calibration"]["samples"] for samples in (SAMPLES, SAMPLES[::-1])]
+    assert digests[0] == digests[1][::-1] and len(set(digests[0])) == 3
+    record = compiled(tmp_path / "a.mxq", None, use_random_calib=True)["calibration"]
+    assert record["random"] and record["count"] == len(record["samples"]) == 16
+
+
+def test_only_samples_that_were_used_are_recorded(tmp_path: Path) -> None:
+    pipeline = compiled(tmp_path / "a.mxq")["pipeline"].replace("quant-collect{samples=0", "quant-collect{samples=2")
+    (tmp_path / "pipeline").write_text(pipeline)
+    folder = write_samples(tmp_path / "samples")
+    arguments = ["compile", "--model", str(digits_model_path()), "--output", str(tmp_path / "b.mxq")]
+    assert main([*arguments, "--calib-data-path", str(folder), "--pass-pipeline", pipeline]) == 0
+    record = read_provenance(tmp_path / "b.mxq")
+    assert record is not None and record["calibration"]["count"] == 2
+
+
+def test_loaded_statistics_are_recorded(tmp_path: Path) -> None:
+    kept = tmp_path / "statistics.npz"
+    compiled(tmp_path / "a.mxq", calibration_config={"statistics": {"apply": True, "savePath": str(kept)}})
+    section = {"statistics": {"apply": True, "loadPath": str(kept)}}
+    record = compiled(tmp_path / "b.mxq", None, calibration_config=section)["calibration"]
+    assert record["statistics"]["sha256"] == hashlib.sha256(kept.read_bytes()).hexdigest()
+    assert "samples" not in record
+
+
+def test_digest_of_the_graph_covers_weights(tmp_path: Path) -> None:
+    model = onnx.load(digits_model_path())
+    graphs = []
+    for scale in (1.0, 2.0):
+        weight = onnx.numpy_helper.to_array(model.graph.initializer[0])
+        model.graph.initializer[0].CopyFrom(
+            onnx.numpy_helper.from_array(weight * np.float32(scale), model.graph.initializer[0].name)
+        )
+        onnx.save(model, tmp_path / "m.onnx")
+        graphs.append(mblt_compile(tmp_path / "m.onnx", tmp_path / "m.mblt").manifest.provenance["graph"])
+    assert graphs[0]["sha256"] != graphs[1]["sha256"] and graphs[0]["inputs"] == graphs[1]["inputs"]
+
+
+def test_external_data_is_recorded_by_digest(tmp_path: Path) -> None:
+    model = onnx.load(digits_model_path())
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+    record = mblt_compile(tmp_path / "m.onnx", tmp_path / "m.mblt").manifest.provenance["source"]
+    weights = (tmp_path / "weights.bin").read_bytes()
+    assert record["external_data"] == [{"sha256": hashlib.sha256(weights).hexdigest(), "bytes": len(weights)}]
+    assert main(["info", str(tmp_path / "m.mblt"), "--check-source", str(tmp_path / "m.onnx")]) == 0
+    (tmp_path / "weights.bin").write_bytes(bytes([weights[0] ^ 1]) + weights[1:])
+    assert main(["info", str(tmp_path / "m.mblt"), "--check-source", str(tmp_path / "m.onnx")]) == 1
+
+
+def test_preset_and_its_resolved_configuration_give_the_same_record(tmp_path: Path) -> None:
+    saved = tmp_path / "config.yaml"
+    record = compiled(tmp_path / "a.mxq", config_preset="detection", config_save_path=str(saved))
+    assert record["presets"][0] == "detection"
+    compiled(tmp_path / "b.mxq", compile_config=str(saved))
+    assert (tmp_path / "a.mxq").read_bytes() == (tmp_path / "b.mxq").read_bytes()
+
+
+@pytest.mark.parametrize("step", ["parse", "quantize"])
+def test_no_record_is_wanted(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if step == "parse":
+        monkeypatch.setenv("QBCOMPILER_PROVENANCE", "0")
+    mblt_compile(digits_model_path(), tmp_path / "m.mblt")
+    assert (read_provenance(tmp_path / "m.mblt") is None) == (step == "parse")
+    monkeypatch.setenv("QBCOMPILER_PROVENANCE", "0" if step == "quantize" else "1")
+    mxq_compile(tmp_path / "m.mblt", "aries-rb", SAMPLES, tmp_path / "a.mxq", device="cpu")
+    record = read_provenance(tmp_path / "a.mxq")
+    assert (record is None) == (step == "quantize")
+    if record is not None:
+        assert "source" not in record and record["graph"]["sha256"] and record["calibration"]["count"] == 3
+
+
+def test_info_shows_the_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = compiled(tmp_path / "a.mxq")
+    capsys.readouterr()
+    assert main(["info", str(tmp_path / "a.mxq")]) == 0
+    text = capsys.readouterr().out
+    for expected in (record["source"]["sha256"], record["graph"]["sha256"], "3 samples", "aries-rb", "quant-collect"):
+        assert expected in text
+    for arguments in (["--json", str(tmp_path / "a.mxq")], ["--mxq", str(tmp_path / "a.mxq")]):
+        assert main(["info", *arguments]) == 0
+        assert json.loads(capsys.readouterr().out)["provenance"]["source"] == record["source"]
