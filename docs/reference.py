@@ -38,9 +38,9 @@ def configuration_page() -> str:
         and where they differ the group wins with a warning (`--strict-config`: an error). Keys of older releases are
         accepted with a warning that says what replaces them.
 
-        Last column: the effect, where the meaning does not say it. *noted* fields are accepted, recorded and named in one notice; *refused* ones
-        belong to features that this version lacks, any value but the default is UNSUPPORTED_FEATURE. Fields of a
-        section whose `apply` is false have no effect.
+        Last column: the effect, where the meaning does not say it. *noted* fields are accepted, recorded and
+        named in one notice; *refused* ones belong to features that this version lacks, any value but the default is
+        UNSUPPORTED_FEATURE. Fields of a section whose `apply` is false have no effect.
         """).replace("GROUPS", ", ".join(groups)),
     ]
     for title, cls, prefix in _sections(CompileConfig, ""):
