@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qbc.atomic import atomic_write, write_file
 from qbc.calibration.arrays import tensor_to_array
 from qbc.calibration.files import IMAGE_SUFFIXES
 from qbc.calibration.images import read_image
@@ -77,9 +78,10 @@ def _make(
                 hint="choose another save_name, or empty the directory",
             )
         for picture, target in zip(pictures, targets, strict=True):
-            np.save(target, apply(picture), allow_pickle=False)
-        listing = Path(save_dir) / f"{save_name}.txt"
-        listing.write_text("".join(f"{save_name}/{target.name}\n" for target in targets), encoding="utf-8")
+            with atomic_write(target) as handle:
+                np.save(handle, apply(picture), allow_pickle=False)
+        listing = "".join(f"{save_name}/{target.name}\n" for target in targets)
+        write_file(Path(save_dir) / f"{save_name}.txt", listing)
     except OSError as error:
         message = f"cannot write the calibration set {directory}: {error.strerror or error}"
         raise QBCompilerError(message, code="OUTPUT_WRITE_ERROR") from None

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
+from qbc.atomic import atomic_write, write_file
 from qbc.driver.samples import input_specs, main_function
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, source_names
@@ -171,11 +172,13 @@ class _Folder:
         relative = f"{folder}/{index:05}_{safe}.npy"
         path = self.root / relative
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.save(path, array.astype(self.float_type) if array.dtype.kind == "f" else array, allow_pickle=False)
+        with atomic_write(path) as handle:
+            np.save(handle, array.astype(self.float_type) if array.dtype.kind == "f" else array, allow_pickle=False)
         return relative
 
     def write_manifest(self, names: list[str], shapes: list[list[int]], rows: list[list[str]]) -> None:
         """Write `samples.json`."""
         self.root.mkdir(parents=True, exist_ok=True)
         content = {"info": {"input names": names, "input shapes": shapes}, "calib paths": [row for row in rows if row]}
-        (self.root / "samples.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        with atomic_write(self.root / "samples.json") as handle:
+            handle.write(f"{json.dumps(content, indent=1)}\n".encode())
