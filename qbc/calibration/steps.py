@@ -67,7 +67,7 @@ class Letterbox:
 
     height: int
     width: int
-    pad_value: float = 114
+    pad_value: int = 114
     centered: bool = True
     resampling: Resampling = field(default_factory=Resampling)
 

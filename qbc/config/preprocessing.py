@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from qbc.config.section import ConfigSection
 
 Positive = Annotated[int, Field(ge=1, le=65536)]
+LARGEST = 1e6  # of means and deviations; pixels go to 255
 Backend = Literal["torch", "pil", "opencv"]
 
 
@@ -55,7 +56,7 @@ class LetterboxConfig(ConfigSection):
     op: Literal["letterbox"]
     height: Positive
     width: Positive
-    pad_value: Annotated[float, Field(ge=0, le=255)] = 114
+    pad_value: Annotated[int, Field(ge=0, le=255)] = 114
     align_type: Literal[0, 1] = Field(default=0, description="0 in the middle, 1 at the top left")
     backend: Backend = "torch"
     fuse_into_first_layer: Literal[False] = Field(default=False, description="not available: resizing is not fused")
@@ -72,12 +73,10 @@ class NormalizeConfig(ConfigSection):
 
     @model_validator(mode="after")
     def _check(self) -> NormalizeConfig:
-        import math
-
-        if not all(math.isfinite(value) for value in (*self.mean, *self.std)):
-            raise ValueError("mean and std must be finite")
-        if any(value <= 0 for value in self.std):
-            raise ValueError("std must be positive")
+        if not all(abs(value) <= LARGEST for value in self.mean):
+            raise ValueError(f"mean must lie within -{LARGEST:g}..{LARGEST:g}")
+        if not all(1 / LARGEST <= value <= LARGEST for value in self.std):
+            raise ValueError(f"std must be positive, within {1 / LARGEST:g}..{LARGEST:g}")
         if len(self.mean) != len(self.std) and 1 not in (len(self.mean), len(self.std)):
             raise ValueError(f"{len(self.mean)} values of mean and {len(self.std)} of std")
         return self
