@@ -1,7 +1,7 @@
 """Least time of a command, from the decoded program and three numbers of the machine alone.
 
-Written without `qbc.report`, so that the estimate can be compared with it: multiply-accumulates that meet a real element
-over the peak rate of one core, and bytes that cross the external memory over its sustained bandwidth.
+Written without `qbc.report`, so that the estimate can be compared with it: multiply-accumulates that meet a real
+element over the peak rate of one core, and bytes that cross the external memory over its sustained bandwidth.
 """
 
 from __future__ import annotations
