@@ -26,6 +26,10 @@ TABLE_VERSION = 1
 MAX_NESTING = 64
 
 
+class NewerTable(DamagedTable):
+    """A table of a newer version than this one reads."""
+
+
 def write_ir_table(module: ModuleOp) -> bytes:
     """Return the table of a module; equal modules give equal bytes."""
     writer = _Writer()
@@ -35,7 +39,10 @@ def write_ir_table(module: ModuleOp) -> bytes:
 
 
 def read_ir_table(data: bytes | memoryview, context: Context) -> ModuleOp:
-    """Rebuild and verify a module; raises DamagedTable for anything that is not a valid table of a valid module."""
+    """Rebuild and verify a module; raises DamagedTable for anything that is not a valid table of a valid module.
+
+    A table of a newer version is the subclass NewerTable.
+    """
     with _no_collections():
         return _read(data, context)
 
@@ -55,10 +62,14 @@ def _no_collections() -> Iterator[None]:
 def _read(data: bytes | memoryview, context: Context) -> ModuleOp:
     try:
         table = json.loads(bytes(data))
-        if not isinstance(table, dict) or table.get("version") != TABLE_VERSION:
-            raise DamagedTable("not an IR table of a known version")
+        if not isinstance(table, dict) or type(table.get("version")) is not int or table["version"] < 1:
+            raise DamagedTable("not an IR table")
+        if table["version"] > TABLE_VERSION:
+            raise NewerTable(f"the IR table has version {table['version']}")
         reader = _Reader(table, context)
         module = reader.operation(table["module"], 0)
+    except NewerTable:
+        raise
     except (KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
         raise DamagedTable(f"the IR table is damaged: {error}") from None
     if not isinstance(module, ModuleOp):

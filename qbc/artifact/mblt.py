@@ -9,12 +9,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from qbc.artifact.attribute_table import DamagedTable
-from qbc.artifact.ir_table import read_ir_table, write_ir_table
+from qbc.artifact.ir_table import TABLE_VERSION, NewerTable, read_ir_table, write_ir_table
 from qbc.artifact.manifest import MANIFEST_SECTION, Manifest, read_manifest
 from qbc.dialects.blob import BlobRefAttr
 from qbc.dialects.blob.handles import blob_handles, blob_keys
 from qbc.errors import QBCompilerError
 from qbc.store import BlobStore, adopt_blobs, blob_sections, read_container, write_container
+from qbc.store.container import newer_version
 
 KIND = "MBLT"
 IR_SECTION = "ir"
@@ -47,6 +48,8 @@ def read_mblt(path: str | os.PathLike[str], context: Context, store: BlobStore |
     keys = set(adopt_blobs(container, store))
     try:
         module = read_ir_table(container.section(IR_SECTION), context)
+    except NewerTable as error:
+        raise newer_version(f"{os.fspath(path)!r}: {error}", TABLE_VERSION) from None
     except DamagedTable as error:
         raise QBCompilerError(f"{os.fspath(path)!r}: {error}", code="INVALID_SNAPSHOT") from None
     _check_blobs(path, module, store, keys)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 
-from qbc.errors import QBCompilerError
 from qbc.modes import CORE_MODES, MODE_NAMES, SINGLE
 from qbc.program.model import MAX_ELEMENTS, MAX_RANK, Blob, HostTensor, Operand, Program, invalid_program
 from qbc.program.opcodes import ARENAS, BLOB_DTYPES
 from qbc.program.records import RecordScope, decode_record, encode_record, read_operand, write_operand
 from qbc.program.words import WordReader, WordWriter
+from qbc.store.container import newer_version
 
 MAGIC = int.from_bytes(b"QBCP", "little")
 PROGRAM_VERSION = 2
@@ -57,13 +57,9 @@ def decode_program(data: bytes | memoryview) -> Program:
         raise invalid_program("the magic number is missing")
     version = reader.word()
     if version > PROGRAM_VERSION:
-        raise QBCompilerError(
-            f"the program has version {version}, this version reads up to {PROGRAM_VERSION}",
-            code="UNSUPPORTED_VERSION",
-            hint="install a newer qbcompiler",
-        )
+        raise newer_version(f"the program has version {version}", PROGRAM_VERSION)
     mode = MODE_NAMES[reader.index(len(MODE_NAMES), "mode")]
-    if (version == _SINGLE_VERSION) != (mode == SINGLE):
+    if version != (_SINGLE_VERSION if mode == SINGLE else PROGRAM_VERSION):
         raise invalid_program(f"a program of version {version} has core mode {mode!r}")
     variant = reader.word()
     target = reader.text()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from qbc.program.image import encode_program
 from qbc.program.model import AttributeValue, Blob, Command, HostTensor, Operand, Program, invalid_program
+from qbc.store.container import newer_version
 
 DEBUG_VERSION = 1
 
@@ -88,9 +89,12 @@ def encode_debug(rows: Sequence[DebugRow]) -> bytes:
 
 
 def decode_debug(data: bytes | memoryview) -> tuple[DebugRow, ...]:
-    """Read a debug map; raises INVALID_SNAPSHOT when it is damaged."""
+    """Read a debug map; raises INVALID_SNAPSHOT when it is damaged, UNSUPPORTED_VERSION when newer."""
     try:
         table = json.loads(bytes(data))
+        version = table["version"]
+        if type(version) is int and version > DEBUG_VERSION:
+            raise newer_version(f"the debug map has version {version}", DEBUG_VERSION)
         rows = [DebugRow(_text(op), tuple(_text(node) for node in nodes)) for op, nodes in table["records"]]
     except (ValueError, TypeError, KeyError, RecursionError):
         raise invalid_program("the debug map cannot be read") from None

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from qbc.program import Command
 from qbc.program.model import invalid_program
 from qbc.runtime.simulator import Simulator
+from qbc.store.container import newer_version
 
 GOLDEN_VERSION = 1
 SEED = 0
@@ -54,6 +55,8 @@ def replay(simulator: Simulator, vectors: bytes | memoryview) -> Replay:
         version = table["version"]
     except (ValueError, TypeError, KeyError, RecursionError):
         raise invalid_program("the golden vectors cannot be read") from None
+    if type(version) is int and version > GOLDEN_VERSION:
+        raise newer_version(f"the golden vectors have version {version}", GOLDEN_VERSION)
     if version != GOLDEN_VERSION or type(seed) is not int or not isinstance(records, list):
         raise invalid_program("the golden vectors have an unknown form")
     if len(records) != len(simulator.program.commands):

@@ -22,7 +22,8 @@ from qbc.errors import QBCompilerError
 from qbc.store.store import map_file
 
 ALIGNMENT_BYTES = 64
-FORMAT_VERSION = 1
+# Kind of a snapshot -> version that is written, the newest that is read; all from 1 on are read (docs/formats.md).
+FORMAT_VERSIONS = {"MBLT": 1, "MXQ": 1}
 MAX_SECTIONS = 64
 _MAGIC = b"QBCF"
 _HEADER = struct.Struct("<4s4sIIQ16s24x")
@@ -79,7 +80,7 @@ def write_container(path: str | os.PathLike[str], kind: str, sections: Mapping[s
         handle.truncate(offset)
         handle.seek(0)
         checksum = hashlib.sha256(table).digest()[:16]
-        handle.write(_HEADER.pack(_MAGIC, kind.ljust(4).encode(), FORMAT_VERSION, len(rows), offset, checksum))
+        handle.write(_HEADER.pack(_MAGIC, kind.ljust(4).encode(), FORMAT_VERSIONS[kind], len(rows), offset, checksum))
         handle.write(table)
 
 
@@ -115,12 +116,10 @@ def read_container(path: str | os.PathLike[str], kind: str | None = None, *, ver
     found = found_kind.decode("ascii", "replace").strip()
     if kind is not None and found != kind:
         raise _invalid(location, f"is a snapshot of kind {found!r}, expected {kind!r}")
-    if version > FORMAT_VERSION:
-        raise QBCompilerError(
-            f"{str(location)!r} has format version {version}, this version reads up to {FORMAT_VERSION}",
-            code="UNSUPPORTED_VERSION",
-            hint="install a newer qbcompiler",
-        )
+    if found not in FORMAT_VERSIONS or version < 1:
+        raise _invalid(location, f"is a snapshot of unknown kind {found!r}, version {version}")
+    if version > FORMAT_VERSIONS[found]:
+        raise newer_version(f"{str(location)!r} has format version {version}", FORMAT_VERSIONS[found])
     if file_size != len(data) or count > MAX_SECTIONS or _HEADER.size + _ROW.size * count > len(data):
         raise _invalid(location, "is truncated or has a damaged header")
     table = data[_HEADER.size : _HEADER.size + _ROW.size * count]
@@ -143,6 +142,15 @@ def _sections(path: Path, data: memoryview, table: memoryview, verify: bool) -> 
         sections[name] = section
         end = offset + size
     return sections
+
+
+def newer_version(what: str, newest: int) -> QBCompilerError:
+    """Build the error about a file of a newer version."""
+    return QBCompilerError(
+        f"{what}, this release reads up to version {newest}",
+        code="UNSUPPORTED_VERSION",
+        hint="install a newer qbcompiler, or build the file again with this one",
+    )
 
 
 def _invalid(path: Path, what: str) -> QBCompilerError:

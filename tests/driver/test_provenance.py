@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 
+from qbc.store import read_container, write_container
 from qbcompiler import mblt_compile, mxq_compile, read_provenance
 from qbcompiler.cli import main
 from qbcompiler.demo import digits_model_path
@@ -68,6 +70,8 @@ def test_record_does_not_depend_on_route_or_place(tmp_path: Path) -> None:
     assert first == (tmp_path / "files.mxq").read_bytes() == (tmp_path / "stepwise.mxq").read_bytes()
     parsed = read_provenance(tmp_path / "m.mblt")
     assert parsed is not None and parsed["graph"] == read_provenance(tmp_path / "stepwise.mxq")["graph"]
+    section = bytes(read_container(tmp_path / "m.mblt").section("ir"))
+    assert parsed["graph"]["sha256"] == hashlib.sha256(section).hexdigest()
     for path in (tmp_path / "stepwise.mxq", tmp_path / "m.mblt"):
         assert str(tmp_path).encode() not in path.read_bytes()
 
@@ -154,3 +158,29 @@ def test_info_shows_the_record(tmp_path: Path, capsys: pytest.CaptureFixture[str
     for arguments in (["--json", str(tmp_path / "a.mxq")], ["--mxq", str(tmp_path / "a.mxq")]):
         assert main(["info", *arguments]) == 0
         assert json.loads(capsys.readouterr().out)["provenance"]["source"] == record["source"]
+
+
+def keys_of_the_page(title: str) -> set[str]:
+    """Names in the first column of a table of docs/formats.md."""
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
+    rows = page.split(f"| {title} |")[1].split("\n\n")[0].splitlines()[2:]
+    return {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+
+
+def test_the_page_describes_every_key(tmp_path: Path) -> None:
+    compiled(tmp_path / "a.mxq")
+    manifest = json.loads(bytes(read_container(tmp_path / "a.mxq").section("manifest")))
+    assert keys_of_the_page("key of the manifest") == set(manifest)
+    assert keys_of_the_page("key of the provenance") == {*manifest["provenance"], "parsed_with"}
+
+
+def test_other_versions_of_the_parser_are_recorded(tmp_path: Path) -> None:
+    mblt_compile(digits_model_path(), tmp_path / "m.mblt")
+    opened = read_container(tmp_path / "m.mblt")
+    sections: dict[str, Any] = {name: bytes(part) for name, part in opened.sections.items()}
+    manifest = json.loads(sections["manifest"])
+    manifest["versions"]["onnx"] = "1.0"
+    write_container(tmp_path / "old.mblt", "MBLT", {**sections, "manifest": json.dumps(manifest).encode()})
+    mxq_compile(tmp_path / "old.mblt", "aries-rb", SAMPLES, tmp_path / "a.mxq", device="cpu")
+    record = read_provenance(tmp_path / "a.mxq")
+    assert record is not None and record["parsed_with"]["onnx"] == "1.0" != record["versions"]["onnx"]
