@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import cv2
@@ -169,3 +170,9 @@ def test_settings_round_trip() -> None:
         assert PreprocessingConfig.model_validate(dumped) == config
     assert config.model_dump(by_alias=True)["pipeline"][2]["scaleToUint8"] is True
     assert make_preprocessing(PreprocessingConfig(pipeline=[{"op": "colorConvert"}]).model_dump()).default is None
+
+
+def test_without_opencv_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    with pytest.raises(QBCompilerError, match="opencv-python-headless"):
+        run(photos()[0], {"op": "resize", "size": 9, "backend": "opencv"})
