@@ -64,6 +64,7 @@ for _loop in ("_add_loop", "_mul_loop"):
 EQUIVALENT["_div_loop", "db > 0", "Gt -> GtE"] = "a zero divisor is dealt with below"
 EQUIVALENT["_div_loop", "max(abs(db), 1)", "1 -> 2"] = "only keeps a zero divisor, dealt with below, from dividing"
 EQUIVALENT["_div_loop", "da > 0", "Gt -> GtE"] = "zero over zero is dealt with before"
+EQUIVALENT["_power_loop", "q < 0", "0 -> 1"] = "zero is dealt with before"
 EQUIVALENT["_norm_loop", "62 - bits", "62 -> 63"] = "the root gets one more bit where there is room for it"
 
 

@@ -58,9 +58,9 @@ def _segment_sums(x: Array, base: Scalar, offsets: Array, weight: Array, start: 
     """acc[i] = start[i] + sum over taps of x[base + offset + i] * weight[tap, i]; the taps come in threes."""
     n = acc.shape[0]
     for t in range(0, offsets.shape[0], 3):
-        x0 = x[base + offsets[t] : base + offsets[t] + n]
-        x1 = x[base + offsets[t + 1] : base + offsets[t + 1] + n]
-        x2 = x[base + offsets[t + 2] : base + offsets[t + 2] + n]
+        x0 = x[base + offsets[t] :]
+        x1 = x[base + offsets[t + 1] :]
+        x2 = x[base + offsets[t + 2] :]
         w0, w1, w2 = weight[t], weight[t + 1], weight[t + 2]
         if t == 0:  # two loops with the same sum: one that may alias its target would not vectorize
             for i in range(n):

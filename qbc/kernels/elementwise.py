@@ -100,7 +100,7 @@ def _add_loop(
     wide_a, wide_b = np.int64(np.int32(ma)), np.int64(np.int32(mb))
     half = np.int64(1) << (s - 1)
     for r in range(offset_a.shape[0]):
-        row_a, row_b, target = a[offset_a[r] :], b[offset_b[r] :], out[r * n : (r + 1) * n]
+        row_a, row_b, target = a[offset_a[r] :], b[offset_b[r] :], out[r * n :]
         if step_a == 1 and step_b == 1:
             for i in range(n):
                 da, db = np.int64(np.int32(row_a[i] - za)), np.int64(np.int32(row_b[i] - zb))
@@ -139,7 +139,7 @@ def _mul_loop(
     wide = np.int64(np.int32(m))
     half = np.int64(1) << (s - 1)
     for r in range(offset_a.shape[0]):
-        row_a, row_b, target = a[offset_a[r] :], b[offset_b[r] :], out[r * n : (r + 1) * n]
+        row_a, row_b, target = a[offset_a[r] :], b[offset_b[r] :], out[r * n :]
         if step_a == 1 and step_b == 1:
             for i in range(n):
                 product = np.int64(np.int32((row_a[i] - za) * (row_b[i] - zb)))
@@ -176,7 +176,7 @@ def _div_loop(
     hi: int,
 ) -> None:
     for r in range(offset_a.shape[0]):
-        row_a, row_b, target = a[offset_a[r] :], b[offset_b[r] :], out[r * n : (r + 1) * n]
+        row_a, row_b, target = a[offset_a[r] :], b[offset_b[r] :], out[r * n :]
         for i in range(n):
             da, db = np.int64(row_a[i * step_a]) - za, np.int64(row_b[i * step_b]) - zb
             magnitude: Scalar = max(abs(db), 1)
