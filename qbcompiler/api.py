@@ -181,6 +181,7 @@ class _Call:
         else:
             check_backend(call.get("backend", "onnx"))
             check_shapes(call)
+            _warn_of_graph_choices(call)
         return source
 
     def options(self, on_event: EventSink) -> CompileOptions:
@@ -219,6 +220,7 @@ def _parse(given: Mapping[str, Any], on_event: EventSink) -> CompileResult:
     check_backend(call.get("backend", "onnx"))
     check_part(source.suffix.lower() == ".mblt", call.get("model_part"), call.get("model_part_options"))
     check_shapes(call)
+    _warn_of_graph_choices(call)
     check_device(call.get("device", "gpu"), _logger.info)
     if call.get("cpu_offload"):
         raise refuse("cpu_offload", "running parts of the graph on the CPU")
@@ -252,13 +254,17 @@ def _with_present_names(given: Mapping[str, Any], known: Mapping[str, Any]) -> d
     """Return the arguments with those beyond the signature translated; a present name goes before an older one."""
     extra = {name: value for name, value in given.items() if name not in known and name not in _ALSO_KNOWN}
     rest = {name: value for name, value in given.items() if name not in extra}
-    for name in ("yolo_decode_include", "exclude_first_subgraph"):
-        if rest.pop(name, None) is not None and given[name] is not bool(name == "yolo_decode_include"):
-            _logger.warning("%s is ignored: the graph is compiled as it was exported", name)
     return {**translate(extra, known, _logger.warning), **rest}
 
 
-_ALSO_KNOWN = ("save_subgraph_type", "output_subgraph_path")
+def _warn_of_graph_choices(given: Mapping[str, Any]) -> None:
+    """Say that the whole graph is compiled as it was exported, where an argument asks for something else."""
+    for name, usual in (("yolo_decode_include", True), ("exclude_first_subgraph", False)):
+        if given.get(name, usual) is not usual:
+            _logger.warning("%s is ignored: the graph is compiled as it was exported", name)
+
+
+_ALSO_KNOWN = PARSER_ONLY
 
 
 def _model_path(model: Any, given: Mapping[str, Any]) -> Path:

@@ -19,8 +19,6 @@ REMOVED_WITH_ERROR = {
 REMOVED_WITH_NOTICE = {
     "use_gpu_only_for_calibration": "it has no effect any more",
     "accumulation_device": "it has no effect any more",
-    "exclude_first_subgraph": "the whole graph is compiled",
-    "yolo_decode_include": "the graph is compiled as it was exported",
     "model_nickname": "the output is named by save_path",
     "is_quant_ch": "weights always have one scale a channel",
     "singlecore_compile": "the core mode is chosen by inference_scheme",

@@ -75,7 +75,9 @@ TREATMENTS: Mapping[str, Treatment] = {
     "uint8_input": driver("makes inputs uint8 by `mblt-uint8-inputs`"),
     "preprocessing": driver("turns calibration images into inputs"),
     "resource_management": notice("memory is managed automatically"),
-    "calibration.method": option(("quant-group-scales", "method"), ("quant-assign-ranges", "method")),
+    "calibration.method": option(
+        ("convert-mblt-to-quant", "method"), ("quant-group-scales", "method"), ("quant-assign-ranges", "method")
+    ),
     "calibration.output": notice("graph outputs have one scale"),
     "calibration.mode": option(("quant-assign-ranges", "mode")),
     "calibration.max_percentile.percentile": option(("quant-assign-ranges", "percentile")),

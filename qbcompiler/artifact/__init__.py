@@ -1,0 +1,1 @@
+"""Import paths of older scripts: reading of `.mblt` files."""

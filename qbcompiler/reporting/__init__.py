@@ -1,0 +1,1 @@
+"""Import paths of older scripts: errors, progress and logging."""

@@ -1,0 +1,299 @@
+"""The documented functions beside `mxq_compile`, the calls of the manual, and the forms of older scripts."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+import qbcompiler
+from qbcompiler import (
+    CalibrationConfig,
+    OptqConfig,
+    PreprocessingConfig,
+    QBCompilerError,
+    ResourceManagementConfig,
+    Uint8InputConfig,
+    mblt_compile,
+    mblt_compile_with_callback,
+    mxq_compile,
+    mxq_compile_from_mblt,
+    mxq_compile_from_source,
+    mxq_compile_with_callback,
+)
+from qbcompiler.cli import main
+from qbcompiler.demo import digits_model_path
+
+MODEL = str(digits_model_path())
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    directory = tmp_path_factory.mktemp("data")
+    generator = np.random.default_rng(3)
+    for index in range(3):
+        np.save(directory / f"{index}.npy", generator.random((1, 1, 8, 8), dtype=np.float32))
+    return str(directory)
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory, data: str) -> bytes:
+    """The bytes of the plain command-line route."""
+    output = tmp_path_factory.mktemp("reference") / "a.mxq"
+    arguments = ["--output", str(output), "--target-device", "aries-rb", "--calib-data-path", data, "--quiet"]
+    assert main(["compile", "--model", MODEL, *arguments]) == 0
+    return output.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def mblt(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("mblt") / "digits.mblt"
+    mblt_compile(MODEL, path)
+    return str(path)
+
+
+# --- calls of the manual -----------------------------------------------------------------------------------------
+
+
+def test_calls_of_the_manual(tmp_path: Path, data: str, reference: bytes) -> None:
+    first, second = str(tmp_path / "a.mxq"), str(tmp_path / "b.mxq")
+    mxq_compile(
+        model=MODEL, target_device="aries-rb", calib_data_path=data, save_path=first, backend="onnx", device="gpu",
+        config_preset="classification", compile_config=None,
+    )  # fmt: skip
+    assert Path(first).read_bytes() == reference
+    mxq_compile(model=MODEL, backend="onnx", calib_data_path=data, target_device="regulus-rb", save_path=second)
+    assert Path(second).read_bytes() != reference
+
+
+def test_commands_of_the_manual(tmp_path: Path, data: str, reference: bytes) -> None:
+    mblt, mxq, config = (str(tmp_path / name) for name in ("m.mblt", "m.mxq", "yolo_640.yaml"))
+    compile_arguments = ["--backend", "onnx", "--calib-data-path", data, "--target-device", "regulus-rb"]
+    assert main(["compile", "--model", MODEL, *compile_arguments, "--output", mxq]) == 0
+    assert main(["parse", "--model", MODEL, "--backend", "onnx", "--output", mblt]) == 0
+    assert main(["quantize", "--mblt", mblt, "--calib-data-path", data, "--output", mxq]) == 0
+    assert Path(mxq).read_bytes() == reference
+    assert main(["dump-config", "--output", config]) == 0
+    assert yaml.safe_load(Path(config).read_text())["uint8Input"]["apply"] is False
+    assert main(["dump-config", "--preset", "yolo_640", "--output", config]) == 0
+    assert yaml.safe_load(Path(config).read_text())["uint8Input"]["apply"] is True
+
+
+OLDER: list[dict[str, Any]] = [
+    {"layer_bias_correction": True},
+    {"optq_config": OptqConfig(apply=False)},
+    {"calibration_config": CalibrationConfig(max_percentile={"percentile": 0.9999, "topk_ratio": 0.01})},  # type: ignore
+    {"uint8_input_config": Uint8InputConfig(apply=False, inputs=[])},
+    {"hessian_quant_config": None, "target_device": None},
+    {"target_device": "aries2"},
+    {"preprocessing_config": PreprocessingConfig(apply=True, auto_convert_format=True, pipeline=[
+        {"op": "resize", "height": 8, "width": 8}, {"op": "centerCrop", "height": 8, "width": 8},  # type: ignore
+        {"op": "normalize", "mean": [0.0], "std": [1.0]}], input_configs={})},  # type: ignore
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", OLDER)
+def test_forms_of_older_scripts(tmp_path: Path, data: str, arguments: dict[str, Any]) -> None:
+    plain = tmp_path / "a.mxq"
+    given = {"target_device": "aries-rb", "calib_data_path": data, "save_path": str(plain), **arguments}
+    mxq_compile(MODEL, **given)
+    assert plain.stat().st_size > 0
+
+
+def test_numbers_of_older_scripts(tmp_path: Path, data: str) -> None:
+    with pytest.warns(UserWarning, match="use_gpu_only_for_calibration"):
+        resources = ResourceManagementConfig(use_gpu_only_for_calibration=True)  # type: ignore[call-arg]
+    mxq_compile(
+        MODEL, "aries-rb", data, tmp_path / "a.mxq", optimize_option=2, inference_scheme="all",
+        resource_management_config=resources,
+        calibration_config=CalibrationConfig(method=1, output=0, mode=1),
+    )  # fmt: skip
+
+
+def test_a_preview_says_so_and_is_not_compiled(tmp_path: Path, data: str, reference: bytes) -> None:
+    preview, output = tmp_path / "p.mblt", tmp_path / "a.mxq"
+    mxq_compile(MODEL, "aries-rb", data, output, save_subgraph_type=2, output_subgraph_path=str(preview))
+    assert output.read_bytes() == reference
+    with pytest.raises(QBCompilerError, match="is a preview"):
+        mxq_compile(preview, "aries-rb", data, tmp_path / "b.mxq")
+
+
+@pytest.mark.parametrize("name", ["in_dformats", "input_shape_dict", "hf_config"])
+def test_removed_arguments_say_what_replaces_them(name: str) -> None:
+    with pytest.raises(ValueError, match="no longer accepted \\("):
+        mxq_compile(MODEL, **{name: {}})
+
+
+# --- the other compile functions ---------------------------------------------------------------------------------
+
+
+def test_from_source_and_from_mblt(
+    tmp_path: Path, data: str, mblt: str, reference: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    mxq_compile_from_source(MODEL, "aries-rb", data, tmp_path / "a.mxq", backend="ONNX")
+    assert (tmp_path / "a.mxq").read_bytes() == reference
+    only_parsing: dict[str, Any] = {
+        "save_subgraph_type": 2, "output_subgraph_path": "x", "feed_dict": {"image": None}, "dynamic_axes": {"a": 1},
+        "multi_shape": {"a": 1}, "yolo_decode_include": True, "exclude_first_subgraph": True,
+    }  # fmt: skip
+    with caplog.at_level(logging.WARNING, "qbcompiler"):
+        mxq_compile_from_mblt(mblt, "aries-rb", data, tmp_path / "b.mxq", **only_parsing)
+    assert (tmp_path / "b.mxq").read_bytes() == reference
+    for name in only_parsing:
+        assert any(f"{name} is ignored" in record.getMessage() for record in caplog.records), name
+    with pytest.raises(ValueError, match="model_part_options cannot be chosen"):
+        mxq_compile_from_mblt(mblt, model_part_options={"last_token_only": True})
+    with pytest.raises(ValueError, match="is not a .mblt file"):
+        mxq_compile_from_mblt(MODEL)
+    with pytest.raises(ValueError, match="is not a source model"):
+        mxq_compile_from_source(mblt)
+
+
+def test_callbacks(tmp_path: Path, data: str, reference: bytes) -> None:
+    events: list[dict[str, Any]] = []
+    mxq_compile_with_callback(MODEL, "aries-rb", data, tmp_path / "a.mxq", callback=events.append)
+    assert (tmp_path / "a.mxq").read_bytes() == reference
+    assert {event["event"] for event in events} >= {"phase", "pass", "sample", "result"}
+    fractions = [event["fraction"] for event in events if event["event"] in ("phase", "pass")]
+    assert fractions == sorted(fractions) and fractions[0] == 0.0
+    assert events[-1]["event"] == "result" and events[-1]["fraction"] == 1.0
+    events.clear()
+    mblt_compile_with_callback(MODEL, tmp_path / "a.mblt", progress_callback=events.append)
+    assert [event["name"] for event in events if event["event"] == "phase"] == ["import", "convert"]
+    with pytest.raises(ValueError, match="no callback"):
+        mxq_compile_with_callback(MODEL)
+
+
+def test_a_callback_can_stop_the_compilation(tmp_path: Path, data: str) -> None:
+    class Stopped(Exception):
+        pass
+
+    def stop(event: dict[str, Any]) -> None:
+        if event["name"] == "lower":
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        mxq_compile_with_callback(MODEL, "aries-rb", data, tmp_path / "a.mxq", callback=stop)
+    assert not list(tmp_path.iterdir())
+
+
+# --- tools -------------------------------------------------------------------------------------------------------
+
+
+def test_all_members_exist_and_configs_has_the_classes() -> None:
+    import qbcompiler.configs
+
+    for name in qbcompiler.__all__:
+        assert getattr(qbcompiler, name) is not None
+    assert qbcompiler.configs.CalibrationConfig is CalibrationConfig
+    assert "get_preset" in dir(qbcompiler.configs)
+    with pytest.raises(AttributeError):
+        qbcompiler.nosuch  # noqa: B018
+
+
+def test_import_paths_of_older_scripts() -> None:
+    from qbcompiler.artifact.input import read_mblt_graph_info
+    from qbcompiler.reporting.exceptions import QBCompilerError as SameError
+    from qbcompiler.reporting.logging import set_log_level
+    from qbcompiler.reporting.progress import payload_of
+
+    assert SameError is QBCompilerError
+    assert read_mblt_graph_info is qbcompiler.read_mblt_graph_info
+    assert set_log_level is qbcompiler.set_log_level
+    assert callable(payload_of)
+
+
+def test_presets_and_default_configurations(tmp_path: Path) -> None:
+    entries = {entry["name"]: entry for entry in qbcompiler.list_presets()}
+    assert entries["yolo_640"]["base"] == "detection" and entries["default"]["base"] is None
+    assert entries["detection"]["config"] == {"quantization": {"calibration": {"mode": 1, "output": 1}}}
+    assert set(entries["llm"]["config"]) == {"llm", "quantization", "advancedQuantization"}
+    qbcompiler.dump_default_config(tmp_path / "a.yaml", preset="llm")
+    values = yaml.safe_load((tmp_path / "a.yaml").read_text())
+    assert values["advancedQuantization"]["EquivalentTransformation"]["QK"]["apply"] is True
+    assert qbcompiler.CompileConfig.from_file(tmp_path / "a.yaml") == qbcompiler.CompileConfig.from_preset("llm")
+    with pytest.raises(QBCompilerError, match="did you mean 'llm'"):
+        qbcompiler.dump_default_config(tmp_path / "b.yaml", preset="lm")
+
+
+def test_graph_of_a_snapshot(mblt: str) -> None:
+    _, (graph,) = qbcompiler.read_mblt_graph_info(mblt)
+    assert [op.layertype.name for op in graph.operators][:3] == ["Convolution", "Convolution", "Pooling"]
+    assert graph.inputs == (0,)
+    assert graph.operators[0].options.inputs == graph.inputs
+    assert graph.operators[-1].options.outputs == graph.outputs
+    made = set(graph.inputs)
+    for operator in graph.operators:
+        assert set(operator.options.inputs) <= made
+        made |= set(operator.options.outputs)
+
+
+def test_body_of_a_snapshot(tmp_path: Path, mblt: str) -> None:
+    body = qbcompiler.get_body_subgraph(mblt, tmp_path / "body.mblt")
+    assert body.read_bytes() == Path(mblt).read_bytes()
+    with pytest.raises(QBCompilerError):
+        qbcompiler.get_body_subgraph(MODEL, tmp_path / "other.mblt")
+
+
+def test_validation() -> None:
+    found = qbcompiler.validate_model(MODEL)
+    assert found["inputs"] == [{"name": "image", "shape": [1, 8, 8, 1], "type": "f32"}]
+    assert found["unconverted"] == [] and found["npu_mac_share"] == 1.0
+    # 3x3 convolutions 1->16 and 16->32 on 8x8, twice 32->32 on 4x4, and the classifier
+    assert found["macs"] == 64 * 9 * 16 + 64 * 9 * 16 * 32 + 2 * 16 * 9 * 32 * 32 + 32 * 10
+    with pytest.raises(ValueError, match="unknown backend"):
+        qbcompiler.validate_model(MODEL, backend="caffe")
+
+
+def test_provenance(mblt: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert qbcompiler.read_provenance(mblt)
+    monkeypatch.setenv("QBCOMPILER_PROVENANCE", "0")
+    mblt_compile(MODEL, tmp_path / "a.mblt")
+    assert qbcompiler.read_provenance(tmp_path / "a.mblt") is None
+
+
+def test_log_level() -> None:
+    logger = logging.getLogger("qbcompiler")
+    before = logger.level
+    try:
+        qbcompiler.set_log_level("debug")
+        assert logger.level == logging.DEBUG
+        qbcompiler.set_log_level(logging.ERROR)
+        assert logger.level == logging.ERROR
+        with pytest.raises(ValueError, match="unknown log level"):
+            qbcompiler.set_log_level("loud")
+        with pytest.raises(ValueError, match="neither"):
+            qbcompiler.set_log_level(None)  # type: ignore[arg-type]
+    finally:
+        logger.setLevel(before)
+
+
+def test_the_vendors_package_in_the_same_environment_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.metadata
+
+    from qbcompiler.capabilities import problems
+
+    assert problems() == []
+    owners = {"qbcompiler": ["qbcompiler", "qbcompiler-vendor"]}
+    monkeypatch.setattr(importlib.metadata, "packages_distributions", lambda: owners)
+    (text,) = problems()
+    assert "separate environments" in text and "qbcompiler-vendor" in text
+
+
+def test_error_paths_do_not_load_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys, qbcompiler\n"
+        "for call in ({'in_dformats': 1}, {'backend': 'caffe'}, {'config_preset': 'nosuch', 'model': 'x.onnx'},\n"
+        "             {'compile_config': 'x.toml', 'model': 'x.onnx'}):\n"
+        "    try: qbcompiler.mxq_compile(**{'model': 'x.onnx', 'save_path': 'x.mxq', **call})\n"
+        "    except qbcompiler.QBCompilerError: pass\n"
+        "    else: raise SystemExit('no error')\n"
+        "assert not {'torch', 'onnx', 'onnxruntime'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
