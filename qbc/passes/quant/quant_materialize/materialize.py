@@ -55,6 +55,7 @@ class QuantMaterialize(ModulePass):
         for inner in ops:
             _check_ties(workspace, inner)
         results = [(inner, _materialize(workspace, inner)) for inner in ops]
+        workspace.report_raised()
         for inner, (kind, properties) in results:
             _apply(workspace, inner, kind, properties)
         for row in list(table):

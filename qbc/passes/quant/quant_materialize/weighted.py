@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Operation
 
 from qbc.dialects import quant
 from qbc.dialects.quant.base import int_attr
+from qbc.passes.base import source_names
 from qbc.passes.quant.quant_materialize.workspace import Encoding, Result, Rule, Workspace, kept, shape_of
 
 INPUT_LIMITS = {"i8": 128, "i16": 32768}
@@ -84,7 +85,7 @@ def weighted(workspace: Workspace, op: Operation) -> Result:
     _check_finite(workspace, op, weight, bias)
     constants = channel_constants(weight, bias, workspace.read(op, "weight_scale"), x)
     if constants.raised:
-        workspace.ctx.notice(_raised_text(op, constants.raised))
+        workspace.raised_channels[", ".join(source_names(op)) or op.name] = constants.raised
     multiplier, shift = _multipliers(workspace, op, constants, x, y)
     properties: dict[str, Attribute] = {
         **kept(op, "strides", "padding", "dilations", "groups"),
@@ -106,13 +107,6 @@ def _check_finite(workspace: Workspace, op: Operation, weight: Any, bias: Any) -
         bad = np.argwhere(~np.isfinite(data))
         if bad.size:
             raise workspace.error(op, f"has a {what} that is not finite in output channel {int(bad[0][0])}")
-
-
-def _raised_text(op: Operation, count: int) -> str:
-    from qbc.passes.base import source_names
-
-    where = ", ".join(source_names(op)) or op.name
-    return f"{where}: the weights of {count} output channels are tiny beside their bias; their weight scale was raised"
 
 
 def _multipliers(

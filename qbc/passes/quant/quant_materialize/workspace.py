@@ -67,7 +67,18 @@ class Workspace:
 
     ctx: CompileContext
     encodings: Mapping[SSAValue, Encoding]
-    short_channels: dict[str, int] = field(default_factory=dict)
+    raised_channels: dict[str, int] = field(default_factory=dict)  # layer -> channels whose weight scale had to grow
+
+    def report_raised(self) -> None:
+        """Give one notice for all layers whose weights are tiny beside their bias."""
+        if not self.raised_channels:
+            return
+        worst = max(self.raised_channels, key=self.raised_channels.__getitem__)
+        self.ctx.notice(
+            f"the weights of {sum(self.raised_channels.values())} output channels in {len(self.raised_channels)} layers "
+            f"are tiny beside their bias, so their weight scale was raised (most in {worst}: "
+            f"{self.raised_channels[worst]})"
+        )
 
     def encoding(self, value: SSAValue) -> Encoding:
         """Return the encoding of a value; an operand or result that should be quantized and is not is an error."""
