@@ -216,7 +216,7 @@ class _Exporter:
             produced.update(self._builder.nodes[-1].output if self._builder.nodes else ())
             if current in produced and current not in renames:
                 renames[current] = name
-            else:
+            elif current != name:  # an input that is handed out under its own name needs no node
                 self._builder.nodes.append(helper.make_node("Identity", [current], [name], name=f"{name}/copy"))
             infos.append(_value_info(name, value, layout))
         self._builder.rename(renames)

@@ -136,3 +136,17 @@ def test_outputs_of_a_run_are_whole(files: Files, tmp_path: Path) -> None:
     assert main(["run", "--mxq", str(files.mxq), "--output-dir", str(tmp_path / "out")]) == 0
     shapes = {path.name: np.load(path).shape for path in (tmp_path / "out").iterdir()}
     assert sorted(shapes.values()) == [(1, 10), (1, 16, 14, 4)]
+
+
+def test_an_input_that_is_an_output_too(files: Files, tmp_path: Path) -> None:
+    from qbcompiler.cli import main
+
+    model = onnx.load(files.model)
+    through = onnx.helper.make_tensor_value_info("through", onnx.TensorProto.FLOAT, [1, 3])
+    model.graph.input.append(through)
+    model.graph.output.append(through)
+    onnx.save(model, tmp_path / "through.onnx")
+    arguments = ["--model", str(tmp_path / "through.onnx"), "--use-random-calib", "--target-device", "aries-rb"]
+    assert main(["compile", *arguments, "--output", str(tmp_path / "out.mxq"), "--quiet"]) == 0
+    assert main(["run", "--mxq", str(tmp_path / "out.mxq"), "--output-dir", str(tmp_path / "out")]) == 0
+    assert np.load(tmp_path / "out" / "through.npy").shape == (1, 3)
