@@ -121,7 +121,7 @@ TREATMENTS: Mapping[str, Treatment] = {
     "load_scale": refused("loading of scales"),
     "save_sample": driver("writes samples and what the graph makes of them"),
     "save_sample.include_outliers": refused("keeping of outlier samples"),
-    "extra_output": refused("additional outputs"),
+    "extra_output": driver("adds outputs by `mblt-add-outputs`"),
     "runtime_options": notice("is metadata"),
     "tuning.acceptance": refused("judging of steps on held-out samples"),
     "tuning.auto_promote.apply": driver("leaves `quant-promote-16` out when false"),

@@ -1,9 +1,10 @@
-"""Passes over graph inputs that the configuration asks for; they open the quantize phase."""
+"""Passes over graph inputs and outputs that the configuration asks for; they open the quantize phase."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from qbc.errors import QBCompilerError
 from qbc.pipelines.grammar import Nest, PassCall, Pipeline, Value
 
 if TYPE_CHECKING:
@@ -23,6 +24,16 @@ def input_passes(config: CompileConfig) -> Pipeline:
         others = tuple(images.input_configs)
         calls += [_normalize(operation, exclude=others) for operation in _fused(images.pipeline)]
     return Pipeline((Nest("func.func", tuple(calls)),)) if calls else Pipeline()
+
+
+def output_passes(config: CompileConfig) -> Pipeline:
+    """Return `mblt-add-outputs` as the section extraOutput says; CONFIG_ERROR where it is on and names no layer."""
+    if not config.extra_output.apply:
+        return Pipeline()
+    if not config.extra_output.layers:
+        raise QBCompilerError("extraOutput.apply is set, but extraOutput.layers names no layer", code="CONFIG_ERROR")
+    call = _call("mblt-add-outputs", layers=tuple(config.extra_output.layers))
+    return Pipeline((Nest("func.func", (call,)),))
 
 
 def _fused(pipeline: list[Any]) -> list[Any]:

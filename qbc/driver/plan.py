@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbc.driver.events import EventSink, ignore
-from qbc.driver.input_passes import input_passes
+from qbc.driver.input_passes import input_passes, output_passes
 from qbc.driver.scheme import core_mode
 from qbc.modes import SINGLE
 from qbc.pipelines.grammar import Pipeline, PipelineError, parse_pipeline
@@ -110,7 +110,7 @@ def make_plan(options: CompileOptions, phases: tuple[str, ...] = PHASES) -> Plan
         text = config.pipelines.get(phase)  # type: ignore[call-overload]  # the keys are the names of the phases
         pipeline = default.pipeline(phase) if text is None else parse_pipeline(text)
         if phase == "quantize":
-            pipeline = input_passes(config) + pipeline
+            pipeline = input_passes(config) + output_passes(config) + pipeline
         for name in _left_out(config):
             pipeline = without_pass(pipeline, name)
         changed, found = with_options(pipeline, flat)
@@ -147,6 +147,11 @@ def _config(options: CompileOptions, phases: tuple[str, ...]) -> tuple[CompileCo
     if options.compile_config is None and not options.sections and not options.arguments:
         return None, ()
     resolved = resolve_options(options, features=False)
+    if resolved.config.cpu_offload:  # parsing takes only this field and the device; the others wait for quantization
+        from qbc.config.fields import check_features
+        from qbc.config.model import CompileConfig
+
+        check_features(CompileConfig(cpu_offload=True))
     return resolved.config, resolved.notices
 
 

@@ -232,6 +232,7 @@ def _program_sections(path: Path) -> dict[str, bytes]:
         (["compil", "--model", "{model}"], "ARGUMENT_ERROR"),
         (["compile", "--output", "{out}", "--use-random-calib"], "ARGUMENT_ERROR"),
         (["compile", "--modle", "{model}", "--output", "{out}"], "ARGUMENT_ERROR"),
+        (["parse", "--model", "{model}", "--output", "{out}", "--cpu-offload"], "UNSUPPORTED_FEATURE"),
         (["parse", "--model", "{model}", "--output", "{out}", "--input-shape", "x=1x3x0"], "ARGUMENT_ERROR"),
         (["parse", "--model", "{model}", "--output", "{out}", "--input-shape", "z=1x3x8x8"], "ARGUMENT_ERROR"),
         (["quantize", "--mblt", "{model}", "--output", "{out}", "--use-random-calib"], "ARGUMENT_ERROR"),

@@ -35,6 +35,7 @@ TESTED_IN = {
     "preprocessing": "tests/calibration/*.py",
     "uint8_input": "tests/api/*.py",
     "save_sample": "tests/api/test_save_sample.py",
+    "extra_output": "tests/api/test_extra_outputs.py",
     "calibration.statistics": "tests/api/test_statistics.py",
     "bit.save_info.save_path": "tests/config/test_paths.py",
     "bias_correction.apply": "tests/config/test_fields.py",

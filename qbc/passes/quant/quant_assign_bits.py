@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from qbc.dialects.quant import ParamsOp, ParamTable
 from qbc.errors import ArgumentError, QBCompilerError
 from qbc.passes.base import CompileContext, ModulePass, source_names
-from qbc.passes.quant.layer_names import matching_names
+from qbc.passes.layer_names import matching_names
 
 PRESETS = {"w8a8": "i8", "w8a16": "i16"}
 _LATER = ("w4a8", "w4a16", "w16a16")

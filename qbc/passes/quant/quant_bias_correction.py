@@ -13,7 +13,7 @@ from qbc.dialects.blob import write_blob
 from qbc.dialects.quant.base import integer
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, ModulePass, array_of, pass_error, source_names
-from qbc.passes.quant.layer_names import matching_names
+from qbc.passes.layer_names import matching_names
 from qbc.passes.quant.quant_collect import INPUT_MEAN
 
 TARGETS = ("weight",)

@@ -210,6 +210,18 @@ def test_bias_correction_removes_the_mean_error(network: Network) -> None:
     assert after.max() < 1e-5 < before.max()
 
 
+def test_bias_correction_of_chosen_layers(network: Network) -> None:
+    from qbc.passes.base import name_loc
+
+    network.conv.location = name_loc("stem/conv")
+    QuantBiasCorrection(exclude=("stem/*",)).run(network.module, network.ctx)
+    assert "bias_delta" not in network.conv.properties
+    QuantBiasCorrection(layers=("stem/conv",)).run(network.module, network.ctx)
+    assert "bias_delta" in network.conv.properties
+    with pytest.raises(QBCompilerError, match="matches no layer"):
+        QuantBiasCorrection(layers=("head/*",)).run(network.module, network.ctx)
+
+
 def test_logits_of_a_softmax_are_promoted() -> None:
     network = Network()
     module = network.module
