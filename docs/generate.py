@@ -17,6 +17,7 @@ from xdsl.ir import Operation
 from xdsl.irdl import IRDLOperation, OptionalDef, VariadicDef
 
 from qbc.driver.context import OWN_DIALECTS, make_context
+from qbc.error_pages import page_text
 from qbc.errors import ERROR_CODES
 from qbc.pipelines.grammar import print_value
 from qbc.pipelines.registry import all_passes, option_infos
@@ -100,12 +101,11 @@ def _cell(text: str) -> str:
 
 def errors_page() -> str:
     """Return the page of all error codes."""
-    rows: Iterable[str] = (
-        f"## {entry.code}\n\n{entry.summary}\n\nWhat to do: {entry.remedy}\n" for entry in ERROR_CODES.values()
-    )
+    rows: Iterable[str] = (page_text(code) for code in ERROR_CODES)
     intro = (
         "The command line prints `ERROR [CODE]: message`, `qbc-opt` prints `error[CODE]: message`; both end with exit\n"
-        "status 1. In Python the exception is `QBCompilerError` with the attribute `code`.\n"
+        "status 1. In Python the exception is `QBCompilerError` with `code`, `message`, `node` and `hint`.\n"
+        "`qbcompiler explain CODE` prints a section of this page. The examples are run by a test.\n"
     )
     return "\n".join([NOTE, "# Error codes\n", intro, *rows])
 

@@ -109,6 +109,9 @@ def _configuration_commands(commands: Any) -> None:
 
     _command(commands, "check", "commands.configuration:check", "what this version can do, on this machine")
 
+    command = _command(commands, "explain", "commands.configuration:explain", "what an error code means")
+    command.add_argument("code", nargs="?", metavar="CODE", help="a code as errors show it (default: list all codes)")
+
     command = _command(commands, "completion", "commands.completion:completion", "print a script for shell completion")
     command.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
 

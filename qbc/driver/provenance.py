@@ -41,8 +41,8 @@ def source_record(path: Path, external: Mapping[str, memoryview]) -> dict[str, A
 def graph_record(module: ModuleOp) -> dict[str, Any]:
     """Return the record of a parsed graph: a digest of its content, and its inputs as the source model has them.
 
-    The digest covers the weights, because operations name them by the digests of their bytes. The shapes of the inputs
-    are those that were bound at import.
+    The digest covers the weights, because operations name them by keys that follow from their bytes. The shapes of the
+    inputs are those that were bound at import.
     """
     from qbc.artifact.ir_table import write_ir_table
 

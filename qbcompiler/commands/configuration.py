@@ -1,10 +1,12 @@
-"""`dump-config`, `presets` and `check`."""
+"""`dump-config`, `presets`, `check` and `explain`."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 from typing import Any
 
+from qbc.errors import ArgumentError
 from qbcompiler.channel import channel
 
 
@@ -65,3 +67,26 @@ def _capability_text(found: dict[str, Any]) -> str:
             value = [f"{name} {text}" for name, text in value.items()]
         lines.append(f"{key}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
     return "\n".join(lines)
+
+
+def explain(options: argparse.Namespace) -> int:
+    """Print the page of an error code, or the list of all codes."""
+    from qbc.error_pages import ERROR_PAGES, page_text
+    from qbc.errors import ERROR_CODES
+    from qbcompiler.console import table
+
+    if options.code is None:
+        rows = [(entry.code, entry.summary) for entry in ERROR_CODES.values()]
+        channel().result("explain", dict(rows), lambda: table(("code", "meaning"), rows))
+        return 0
+    code = options.code.upper().strip("[]:")
+    if code not in ERROR_CODES:
+        near = difflib.get_close_matches(code, ERROR_CODES, n=1)
+        raise ArgumentError(
+            f"there is no error code {options.code!r}",
+            hint=f"did you mean {near[0]}?" if near else "`qbcompiler explain` lists the codes",
+        )
+    entry, page = ERROR_CODES[code], ERROR_PAGES[code]
+    data = {"code": code, "summary": entry.summary, "causes": page.causes, "remedy": entry.remedy}
+    channel().result("explain", data, lambda: page_text(code))
+    return 0
