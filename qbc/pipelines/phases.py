@@ -17,6 +17,7 @@ from typing import Any
 
 from qbc.errors import QBCompilerError
 from qbc.pipelines.grammar import Nest, PassCall, Pipeline, PipelineError, Value, did_you_mean, parse_pipeline
+from qbc.structured_text import parse_structured
 
 PHASES = ("import", "convert", "quantize", "lower", "encode")
 DEFAULT_PRESET = "default"
@@ -103,11 +104,9 @@ def _load(path: Path, children: tuple[Path, ...], stamp: int) -> Preset:
 
 def _read(path: Path) -> dict[str, Any]:
     """Return the checked content of a preset file; a preset of the user builds on `default` where it names no base."""
-    import yaml
-
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        data = parse_structured(path.read_text(encoding="utf-8"), path.suffix)
+    except (OSError, ValueError) as error:
         raise _not_a_preset(path, " ".join(str(error).split())) from None
     if not isinstance(data, dict):
         raise _not_a_preset(path, "the top must be a mapping")

@@ -45,6 +45,8 @@ def test_an_empty_yaml_file_is_the_default(tmp_path: Path) -> None:
         ("a.yaml", b"? [a]\n: 1", "a key is not text"),
         ("a.yaml", b"a: !!python/object:os.system x", "could not determine a constructor"),
         ("a.yaml", b"{", "expected"),
+        ("a.yaml", b'a: !!int ""', "does not fit its type"),
+        ("a.yaml", b"a: !!timestamp x", "does not fit its type"),
         ("a.yaml", b"- a", "must be a mapping"),
         ("a.yaml", b"a: 2020-13-45", "month"),
         ("a.yaml", b"calibration: {method: {}}", "calibration.method"),
