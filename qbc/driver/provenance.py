@@ -92,23 +92,23 @@ def calibration_record(ctx: CompileContext) -> dict[str, Any]:
 
 
 def matching_presets(config: CompileConfig) -> list[str]:
-    """Return the names of the presets whose settings all hold in a configuration, those with more settings first.
+    """Return the names of our presets whose settings all hold in a configuration, those with more settings first.
 
     It follows from the configuration alone, so a resolved configuration that is given again gives the same record as
-    the preset that it came from.
+    the preset that it came from. Presets of the user are left out: the record must not depend on what else they have.
     """
     from qbc.config.checks import checked
     from qbc.config.model import CompileConfig
     from qbc.config.section import explicit, merge
-    from qbc.pipelines.phases import load_preset, preset_names
+    from qbc.pipelines.phases import PRESET_DIRECTORY, load_preset
 
     found = []
-    for name in preset_names():
-        settings: dict[str, Any] = {}
-        for layer in load_preset(name).layers:
-            settings = merge(settings, explicit(checked(CompileConfig, layer, where=f"preset {name}")))
+    for path in PRESET_DIRECTORY.glob("*.yaml"):
+        preset, settings = load_preset(str(path)), dict[str, Any]()
+        for layer in preset.layers:
+            settings = merge(settings, explicit(checked(CompileConfig, layer, where=f"preset {preset.name}")))
         if _holds(settings, config):
-            found.append((-_count(settings), name))
+            found.append((-_count(settings), preset.name))
     return [name for _, name in sorted(found)]
 
 

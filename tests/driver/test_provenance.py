@@ -134,6 +134,17 @@ def test_preset_and_its_resolved_configuration_give_the_same_record(tmp_path: Pa
     assert (tmp_path / "a.mxq").read_bytes() == (tmp_path / "b.mxq").read_bytes()
 
 
+def test_presets_of_the_user_do_not_change_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "presets"
+    folder.mkdir()
+    (folder / "mine.yaml").write_text("name: mine\nbase: default\ndescription: Mine.\nconfig: {}\n")
+    (folder / "broken.yaml").write_text("name: [")
+    compiled(tmp_path / "a.mxq")
+    monkeypatch.setenv("QBCOMPILER_PRESETS", str(folder))
+    compiled(tmp_path / "b.mxq", config_preset="mine")
+    assert (tmp_path / "a.mxq").read_bytes() == (tmp_path / "b.mxq").read_bytes()
+
+
 @pytest.mark.parametrize("step", ["parse", "quantize"])
 def test_no_record_is_wanted(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if step == "parse":
