@@ -56,8 +56,30 @@ def resolve(request: Request, *, features: bool = True) -> Resolved:
         values = merge(values, _section_values(request.sections or {}))
         values = merge(values, _argument_values(request.arguments or {}))
         config = checked(CompileConfig, values)
-        notices = check_features(config) if features else []
+        notices = _check_features(config, request) if features else []
     return Resolved(config, (*warnings, *notices))
+
+
+def _check_features(config: CompileConfig, request: Request) -> list[str]:
+    """Check what the fields ask for; where already the preset asks for an absent feature, the hint says so."""
+    try:
+        return check_features(config)
+    except QBCompilerError as error:
+        if request.preset_name is None:
+            raise
+        preset = resolve(Request(request.presets, request.preset_name), features=False).config
+        if _is_available(preset):
+            raise
+        hint = f"choose another preset than {request.preset_name!r}"
+        raise QBCompilerError(error.message, code=error.code, hint=hint) from None
+
+
+def _is_available(config: CompileConfig) -> bool:
+    try:
+        check_features(config)
+    except QBCompilerError:
+        return False
+    return True
 
 
 def _name(config: Any) -> str:

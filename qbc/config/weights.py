@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from qbc.config.calibration import Count, CountOrZero, NotNegative, Positive, Share
 from qbc.config.section import ConfigSection, Moved
@@ -31,6 +31,12 @@ class HessianQuantConfig(ConfigSection):
     centered: bool = Field(default=True, description="subtract the mean input")
     group_size: CountOrZero = Field(default=0, description="weights that share a scale (0: a whole output channel)")
     positions_per_sample: Count = Field(default=1024, description="positions of a feature map that are used")
+
+    @model_validator(mode="after")
+    def _groups_need_the_symmetric_solver(self) -> "HessianQuantConfig":
+        if self.group_size and (self.solver != "symmetric" or self.rescomp):
+            raise ValueError("groupSize needs the solver symmetric and rescomp false")
+        return self
 
     moved = {
         "accumulation_device": Moved(None, "1.4", "the matrix is kept where the layer is computed"),

@@ -15,6 +15,7 @@ from qbc.config import CalibrationConfig, CompileConfig
 from qbc.config.resolve import Request, resolve
 from qbc.config.section import ConfigSection, section_class
 from qbc.driver.plan import CompileOptions, make_plan
+from qbc.errors import QBCompilerError
 from qbcompiler.configs import get_preset
 
 
@@ -70,6 +71,15 @@ def test_what_presets_say() -> None:
     assert get_preset("llm_fast").llm.attributes.max_cache_length == 4096
     assert get_preset("vision_transformer").bit.transformer.activation.ffn.gate == 16
     assert get_preset("multimodal").calibration.method == 3
+
+
+def test_the_hint_of_a_refusal_names_the_preset_only_where_it_is_the_cause() -> None:
+    with pytest.raises(QBCompilerError) as caught:
+        make_plan(CompileOptions(preset="llm"))
+    assert caught.value.hint == "choose another preset than 'llm'"
+    with pytest.raises(QBCompilerError) as caught:
+        make_plan(CompileOptions(preset="detection", arguments={"cpu_offload": True}))
+    assert caught.value.hint == "leave cpuOffload at its default"
 
 
 # --- every way to say the same -----------------------------------------------------------------------------------

@@ -96,6 +96,7 @@ def test_assignment_is_checked() -> None:
         ({"bufferMode": 2, "buffer_mode": 3}, "set twice with different values"),
         ({3: 4}, "3: keys should be strings"),
         ({"calibration": [1]}, "calibration"),
+        ({"hessianQuant": {"groupSize": 8, "rescomp": True}}, "groupSize needs the solver symmetric"),
         ({"inferenceScheme": "double"}, "inferenceScheme: input should be 'single', 'multi'"),
     ],
 )
