@@ -5,14 +5,24 @@ from __future__ import annotations
 import numpy as np
 import onnxruntime
 import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 from qbc.artifact.mblt import read_mblt
 from qbc.driver.context import make_context
 from qbc.execute import float_torch
 from qbc.export.onnx import mblt_to_onnx
+from qbc.frontends.onnx import import_onnx
+from qbc.pipelines.grammar import parse_pipeline
+from qbc.pipelines.runner import run_pipeline
+from qbc.store import BlobStore
 from tests.support.networks import CI_NETWORKS, NETWORKS, parsed
 
 TOLERANCE = 1e-4
+UNFUSED = (
+    "builtin.module(func.func(framework-fold-shapes,framework-fold-constants,framework-simplify,"
+    "framework-eliminate-dead),convert-framework-to-mblt)"
+)
 
 
 def _session(model: bytes | str) -> onnxruntime.InferenceSession:
@@ -21,14 +31,25 @@ def _session(model: bytes | str) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-@pytest.mark.parametrize("name", CI_NETWORKS)
+def _function(module: ModuleOp) -> FuncOp:
+    return next(op for op in module.ops if isinstance(op, FuncOp))
+
+
+def _mblt_session(name: str) -> onnxruntime.InferenceSession:
+    opened = read_mblt(parsed(name), make_context())
+    model = mblt_to_onnx(_function(opened.module), opened.store, source_layout=True)
+    return _session(model.SerializeToString())
+
+
+# magika computes its layer norms as E[x^2] - E[x]^2 in float32: on some files the source itself is 3e-3 off its float64
+# value. Its `.mblt` is held to the float64 value of the graph before any fusion.
+CANCELLING = ("magika",)
+
+
+@pytest.mark.parametrize("name", [name for name in CI_NETWORKS if name not in CANCELLING])
 def test_outputs_agree(name: str) -> None:
     network = NETWORKS[name]
-    opened = read_mblt(parsed(name), make_context())
-    function = next(op for op in opened.module.ops if op.name == "func.func")
-    exported = mblt_to_onnx(function, opened.store, source_layout=True)
-    model = exported[0] if isinstance(exported, tuple) else exported
-    source, ours = _session(str(network.path())), _session(model.SerializeToString())
+    source, ours = _session(str(network.path())), _mblt_session(name)
     assert [o.name for o in source.get_outputs()] == [o.name for o in ours.get_outputs()]
     for sample in network.inputs(2, 5):
         feed = {network.input_name: sample}
@@ -37,11 +58,29 @@ def test_outputs_agree(name: str) -> None:
             assert np.abs(found - expected).max() <= TOLERANCE * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("name", ["digits", "kws", "cls", "magika"])
+@pytest.mark.parametrize("name", CANCELLING)
+def test_outputs_agree_with_the_unfused_graph_in_float64(name: str) -> None:
+    network = NETWORKS[name]
+    samples = network.inputs(8, 5)
+    ctx = make_context(store=BlobStore())
+    module = import_onnx(network.path(), ctx.store, input_shapes={network.input_name: samples[0].shape})
+    run_pipeline(module, parse_pipeline(UNFUSED), ctx)
+    exact = float_torch.FloatProgram(_function(module), ctx.store, float_type="float64")
+    source, ours = _session(str(network.path())), _mblt_session(name)
+    for sample in samples:
+        feed = {network.input_name: sample}
+        reference = np.asarray(next(iter(exact.run(feed).values())), np.float64)
+        limit = TOLERANCE * np.abs(reference).max()
+        found, stated = ours.run(None, feed)[0], source.run(None, feed)[0]
+        assert np.abs(found - reference).max() <= limit
+        assert np.abs(found - stated).max() <= np.abs(stated - reference).max() + limit
+
+
+@pytest.mark.parametrize("name", ["digits", "kws", "cls"])
 def test_torch_agrees(name: str) -> None:
     network = NETWORKS[name]
     opened = read_mblt(parsed(name), make_context())
-    function = next(op for op in opened.module.ops if op.name == "func.func")
+    function = _function(opened.module)
     sample = network.inputs(1, 6)[0]
     layout_free = sample if sample.ndim != 4 else np.ascontiguousarray(sample.transpose(0, 2, 3, 1))
     expected = _session(str(network.path())).run(None, {network.input_name: sample})[0]
