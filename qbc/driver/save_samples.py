@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from qbc.atomic import atomic_write, write_file
+from qbc.atomic import atomic_write
 from qbc.driver.samples import input_specs, main_function
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, source_names
@@ -132,7 +132,7 @@ def _decoded(codes: Array, value: SSAValue) -> Array:
 def _wanted(function: FuncOp, config: SaveSampleConfig) -> Iterator[tuple[str, SSAValue]]:
     """Yield name and value of the outputs and of the layers that the configuration names."""
     from qbc.dialects.common.graph import result_names
-    from qbc.passes.quant.layer_names import matching_names
+    from qbc.passes.layer_names import matching_names
 
     block = function.body.block
     if config.layers:
