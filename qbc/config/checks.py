@@ -20,7 +20,8 @@ def checked(cls: type[Section], values: Any, *, where: str = "") -> Section:
         return values
     if not isinstance(values, Mapping):
         kind = type(values).__name__
-        raise QBCompilerError(f"{where or cls.__name__}: expected {cls.__name__}, found {kind}", code="CONFIG_ERROR")
+        head = f"{where}: " if where else ""
+        raise QBCompilerError(f"{head}expected {cls.__name__} or a dictionary, found {kind}", code="CONFIG_ERROR")
     try:
         return cls.model_validate(dict(values))
     except ValidationError as error:
