@@ -71,7 +71,7 @@ class Pass(ABC):
 
     name: ClassVar[str]
     anchor: ClassVar[str]  # operation the pass runs on: builtin.module, func.func or npu.program
-    needs: ClassVar[tuple[str, ...]] = ()  # dialects (or quant levels) that must be present
+    needs: ClassVar[tuple[str, ...]] = ()  # dialects or levels (qbc.pipelines.levels), one of which must be present
     produces: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod

@@ -8,22 +8,19 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Dialect, Operation
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException
 
 from qbc.errors import QBCompilerError, file_error
 from qbc.passes.base import CompileContext, Pass
 from qbc.pipelines.grammar import Nest, PassCall, Pipeline
+from qbc.pipelines.levels import check_needs
 from qbc.pipelines.registry import complete, instantiate
 from qbc.pipelines.verify import verify_module
 
 if TYPE_CHECKING:
     from qbc.pipelines.instrumentation import Instrumentation
-
-# Dialects that hold structure; a pass that needs another dialect does not mind them.
-_NEUTRAL_DIALECTS = frozenset({"builtin", "func"})
 
 
 @dataclass(frozen=True)
@@ -99,8 +96,8 @@ def _run_step(
     ctx.current_pass = step.name
     started = time.perf_counter()
     try:
+        check_needs(step.instance, module)
         for anchor_op in list(_anchors(module, step.anchor)):
-            _check_needs(step.instance, anchor_op)
             _guarded(step.instance, anchor_op, ctx)
         elapsed = time.perf_counter() - started
         if verify_each:
@@ -146,33 +143,6 @@ def _anchors(module: ModuleOp, anchor: str) -> Iterator[Operation]:
     for op in module.ops:
         if op.name == anchor and any(region.blocks for region in op.regions):
             yield op
-
-
-def _check_needs(instance: Pass, op: Operation) -> None:
-    needed = {need.split(".")[0] for need in instance.needs}
-    if not needed:
-        return
-    present = {name for inner in op.walk() for name in _dialects_of(inner)} - _NEUTRAL_DIALECTS
-    if present and not present & needed:
-        raise QBCompilerError(
-            f"pass {instance.name!r} works on {' or '.join(sorted(needed))} operations, "
-            f"found {', '.join(sorted(present))}",
-            code="PIPELINE_ERROR",
-            hint="run the conversion to that dialect first",
-        )
-
-
-def _dialects_of(op: Operation) -> Iterator[str]:
-    """Yield the dialect of an operation, and those of the attributes of a function's arguments.
-
-    A function whose operators all stayed in the source dialect is known by its arguments as an mblt function.
-    """
-    if "." in op.name:
-        yield Dialect.split_name(op.name)[0]
-    if isinstance(op, FuncOp) and op.arg_attrs is not None:
-        for attributes in op.arg_attrs:
-            if isinstance(attributes, DictionaryAttr):
-                yield from (Dialect.split_name(key)[0] for key in attributes.data if "." in key)
 
 
 def _verify_after(module: ModuleOp, name: str) -> None:

@@ -36,6 +36,7 @@ class AddOutputsPass(FunctionPass):
     """
 
     name = "mblt-add-outputs"
+    needs = ("mblt",)
     layers: tuple[str, ...] = ()
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:

@@ -34,6 +34,7 @@ class FoldBatchNormPass(FunctionPass):
     """
 
     name = "mblt-fold-batch-norm"
+    needs = ("mblt",)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         rewrite(op, [_FoldBatchNorm(ctx)])

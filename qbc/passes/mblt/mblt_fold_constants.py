@@ -71,6 +71,7 @@ class FoldConstantsPass(FunctionPass):
     """
 
     name = "mblt-fold-constants"
+    needs = ("mblt",)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         patterns = [_Evaluate(ctx), _Normalize(ctx), _MergeConstants(ctx), _FoldIntoLayer(ctx), _BoundAsClip(ctx)]

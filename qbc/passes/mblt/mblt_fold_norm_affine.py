@@ -42,6 +42,7 @@ class FoldNormAffinePass(FunctionPass):
     """
 
     name = "mblt-fold-norm-affine"
+    needs = ("mblt",)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         rewrite(op, [_FoldAffine(ctx)])

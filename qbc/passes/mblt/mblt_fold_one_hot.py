@@ -64,6 +64,7 @@ class FoldOneHotPass(FunctionPass):
     """
 
     name = "mblt-fold-one-hot"
+    needs = ("mblt",)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         rewrite(op, [_FoldOneHot(ctx), _FunctionOfRows(ctx)])

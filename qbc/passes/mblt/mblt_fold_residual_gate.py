@@ -31,6 +31,7 @@ class FoldResidualGatePass(FunctionPass):
     """
 
     name = "mblt-fold-residual-gate"
+    needs = ("mblt",)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         rewrite(op, [_FoldResidualGate(ctx)])

@@ -57,6 +57,7 @@ class FuseActivationPass(FunctionPass):
     """
 
     name = "mblt-fuse-activation"
+    needs = ("mblt",)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         rewrite(op, [_FuseActivation(ctx)])

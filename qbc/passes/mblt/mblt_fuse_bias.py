@@ -45,6 +45,7 @@ class FuseBiasPass(FunctionPass):
     """
 
     name = "mblt-fuse-bias"
+    needs = ("mblt",)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         rewrite(op, [_FuseBias(ctx)])

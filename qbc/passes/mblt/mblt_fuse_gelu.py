@@ -39,6 +39,7 @@ class FuseGeluPass(FunctionPass):
     """
 
     name = "mblt-fuse-gelu"
+    needs = ("mblt",)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         rewrite(op, [_FuseGelu(ctx)])

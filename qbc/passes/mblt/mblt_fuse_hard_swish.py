@@ -34,6 +34,7 @@ class FuseHardSwishPass(FunctionPass):
     """
 
     name = "mblt-fuse-hard-swish"
+    needs = ("mblt",)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         rewrite(op, [_FuseHardSwish(ctx), _FuseHardSigmoid(ctx)])

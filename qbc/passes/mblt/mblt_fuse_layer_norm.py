@@ -51,6 +51,7 @@ class FuseLayerNormPass(FunctionPass):
     """
 
     name = "mblt-fuse-layer-norm"
+    needs = ("mblt",)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         rewrite(op, [_FuseQuotient(ctx), _FuseFactored(ctx)])

@@ -32,6 +32,7 @@ class FusePadPass(FunctionPass):
     """
 
     name = "mblt-fuse-pad"
+    needs = ("mblt",)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         rewrite(op, [_FusePad(ctx)])

@@ -27,6 +27,7 @@ class FuseSiluPass(FunctionPass):
     """
 
     name = "mblt-fuse-silu"
+    needs = ("mblt",)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         rewrite(op, [_FuseSilu(ctx)])

@@ -56,6 +56,7 @@ class FuseSoftmaxPass(FunctionPass):
     """
 
     name = "mblt-fuse-softmax"
+    needs = ("mblt",)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         rewrite(op, [_FuseSoftmax(ctx), _FuseLogSoftmax(ctx), _FuseBeta(ctx)])

@@ -59,6 +59,7 @@ class SimplifyReshapePass(FunctionPass):
     """
 
     name = "mblt-simplify-reshape"
+    needs = ("mblt",)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         sinking = [_KeepAxes(), _SinkSqueeze(ctx), _SinkSqueezeBelowReduction(ctx)]

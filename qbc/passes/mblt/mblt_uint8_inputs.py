@@ -30,6 +30,7 @@ class Uint8InputsPass(FunctionPass):
     """
 
     name = "mblt-uint8-inputs"
+    needs = ("mblt",)
     inputs: tuple[str, ...] = ()
     division_factor: float = 255.0
 

@@ -59,7 +59,7 @@ class ConvertQuantToNpu(ModulePass):
     """
 
     name = "convert-quant-to-npu"
-    needs = ("quant",)
+    needs = ("quant.materialized",)
     produces = ("npu",)
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:

@@ -29,6 +29,7 @@ class NpuAssignAddress(ProgramPass):
     """
 
     name = "npu-assign-address"
+    needs = ("npu.buffers",)
     on_chip: bool = True
 
     def run(self, op: ProgramOp, ctx: CompileContext) -> None:

@@ -35,6 +35,7 @@ class NpuAssignBuffers(ProgramPass):
     """
 
     name = "npu-assign-buffers"
+    needs = ("npu.values",)
 
     def run(self, op: ProgramOp, ctx: CompileContext) -> None:
         old = op.body.block

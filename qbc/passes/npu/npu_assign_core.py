@@ -38,6 +38,7 @@ class NpuAssignCore(ProgramPass):
     """
 
     name = "npu-assign-core"
+    needs = ("npu.buffers",)
 
     def run(self, op: ProgramOp, ctx: CompileContext) -> None:
         mode = CORE_MODES[op.mode.data]
@@ -49,6 +50,8 @@ class NpuAssignCore(ProgramPass):
                 code="PIPELINE_ERROR",
                 hint="run npu-assign-buffers and npu-assign-address before it",
             )
+        if any("core" in command.properties for command in commands(op)):
+            raise QBCompilerError(f"the program @{op.sym_name.data} has its cores already", code="PIPELINE_ERROR")
         if mode.images > 1:
             _repeat(op, mode.images, target_of(ctx).align.buffer_bytes)
             ctx.count("images", mode.images)

@@ -24,6 +24,7 @@ class NpuAssignOrder(ProgramPass):
     """
 
     name = "npu-assign-order"
+    needs = ("npu.values",)
 
     def run(self, op: ProgramOp, ctx: CompileContext) -> None:
         ops = commands(op)

@@ -29,6 +29,7 @@ class NpuEmit(ProgramPass):
     """
 
     name = "npu-emit"
+    needs = ("npu.buffers",)
 
     def run(self, op: ProgramOp, ctx: CompileContext) -> None:
         import numpy as np

@@ -35,6 +35,7 @@ class NpuFuse(ProgramPass):
     """
 
     name = "npu-fuse"
+    needs = ("npu.values",)
     add: bool = True
     table: bool = True
 

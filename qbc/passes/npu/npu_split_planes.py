@@ -34,6 +34,7 @@ class NpuSplitPlanes(ProgramPass):
     """
 
     name = "npu-split-planes"
+    needs = ("npu.values",)
 
     def run(self, op: ProgramOp, ctx: CompileContext) -> None:
         for command in commands(op):

@@ -32,6 +32,7 @@ class NpuVerifyPlan(ProgramPass):
     """
 
     name = "npu-verify-plan"
+    needs = ("npu.buffers",)
 
     def run(self, op: ProgramOp, ctx: CompileContext) -> None:
         target = target_of(ctx)

@@ -44,6 +44,7 @@ class QuantAssignRanges(ModulePass):
     """
 
     name: ClassVar[str] = "quant-assign-ranges"
+    needs: ClassVar[tuple[str, ...]] = ("quant.created",)
     mode: int = 1
     percentile: float = 0.9999
     spared: int = 8

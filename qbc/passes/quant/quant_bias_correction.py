@@ -40,6 +40,7 @@ class QuantBiasCorrection(ModulePass):
     """
 
     name: ClassVar[str] = "quant-bias-correction"
+    needs: ClassVar[tuple[str, ...]] = ("quant.created",)
     target: str = "weight"
     layers: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()

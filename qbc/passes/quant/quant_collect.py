@@ -59,6 +59,7 @@ class QuantCollect(ModulePass):
     """
 
     name: ClassVar[str] = "quant-collect"
+    needs: ClassVar[tuple[str, ...]] = ("quant.created",)
     samples: int = 0
     topk_ratio: float = 0.01
 

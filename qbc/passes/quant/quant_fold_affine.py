@@ -36,7 +36,7 @@ class QuantFoldAffine(ModulePass):
     """
 
     name: ClassVar[str] = "quant-fold-affine"
-    needs: ClassVar[tuple[str, ...]] = ("quant",)
+    needs: ClassVar[tuple[str, ...]] = ("quant.created",)
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         table = ParamTable(op)

@@ -55,6 +55,7 @@ class QuantPromote16(ModulePass):
     """
 
     name: ClassVar[str] = "quant-promote-16"
+    needs: ClassVar[tuple[str, ...]] = ("quant.ranged",)
     logit_step: float = 0.1
     tail_ratio: float = 8.0
     sqnr: float = 33.0

@@ -37,6 +37,7 @@ class QuantReport(ModulePass):
     """
 
     name: ClassVar[str] = "quant-report"
+    needs: ClassVar[tuple[str, ...]] = ("quant.materialized",)
     samples: int = 2
     isolated: bool = True
 

@@ -45,7 +45,7 @@ class ConvertMbltToQuant(ModulePass):
     """
 
     name = "convert-mblt-to-quant"
-    needs = ("mblt", "framework")
+    needs = ("mblt",)
     produces = ("quant.created",)
 
     method: int = 3

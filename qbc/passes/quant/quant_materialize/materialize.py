@@ -45,7 +45,7 @@ class QuantMaterialize(ModulePass):
     """
 
     name = "quant-materialize"
-    needs = ("quant.ranged",)
+    needs = ("quant.created",)  # values without an encoding are listed by name
     produces = ("quant.materialized",)
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
