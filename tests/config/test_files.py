@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import yaml
 from qbc.config import CompileConfig
 from qbc.config.files import write_config
 from qbc.errors import QBCompilerError
+from tests.config.mutants import try_configurations, try_manifests
 
 
 def test_json_and_yaml_are_the_same(tmp_path: Path) -> None:
@@ -82,41 +82,11 @@ def test_writing(tmp_path: Path) -> None:
     assert caught.value.code == "OUTPUT_WRITE_ERROR"
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_mutated_files_are_valid_or_one_error(tmp_path: Path, seed: int) -> None:
-    text = yaml.safe_dump(CompileConfig().grouped(), sort_keys=False)
-    generator = random.Random(seed)
-    path = tmp_path / "a.yaml"
-    words = [
-        "true",
-        "null",
-        "[]",
-        "{}",
-        "-1",
-        "1e400",
-        "x",
-        "*a",
-        "&a",
-        ": ",
-        "\n",
-        "  ",
-        "'",
-        "{",
-        "]",
-        "\t",
-        "0x",
-        "#",
-    ]
-    valid = 0
-    for _ in range(40):
-        mutated = text
-        for _ in range(generator.choice([1, 1, 2, 5])):
-            position = generator.randrange(len(mutated))
-            mutated = mutated[:position] + generator.choice(words) + mutated[position + generator.randrange(4) :]
-        path.write_text(mutated)
-        try:
-            CompileConfig.from_file(path)
-            valid += 1
-        except QBCompilerError as error:
-            assert error.code == "CONFIG_ERROR"
-    assert valid < 40
+def test_damaged_files_are_valid_or_one_error(tmp_path: Path) -> None:
+    valid, refused = try_configurations(tmp_path, seed=1, count=150)
+    assert valid > 5 and refused > 50
+
+
+def test_damaged_manifests_are_valid_or_one_error(tmp_path: Path) -> None:
+    valid, refused = try_manifests(tmp_path, seed=1, count=150)
+    assert valid > 5 and refused > 50
