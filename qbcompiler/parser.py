@@ -3,47 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import difflib
-import re
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from qbc.errors import ArgumentError
+from qbc.driver.arguments import Parser
 
 PHASE_NAMES = ("import", "convert", "quantize", "lower", "encode")
-
-
-class Parser(argparse.ArgumentParser):
-    """Argument mistakes become ArgumentError with the nearest right spelling, and are shown like all errors."""
-
-    def error(self, message: str) -> NoReturn:
-        near = self._nearest(message)
-        usage = f"{self.prog} --help shows the usage"
-        raise ArgumentError(message, hint=f"did you mean {near}? {usage}" if near else usage)
-
-    def _nearest(self, message: str) -> str | None:
-        """Return what was probably meant, for an unknown flag or an unknown choice."""
-        flag = re.search(r"unrecognized arguments:.*?(--[\w-]+)", message)
-        if flag is not None:
-            found = difflib.get_close_matches(flag[1], sorted(self.all_flags()), n=1)
-            return found[0] if found else None
-        choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
-        if choice is None:
-            return None
-        names = re.findall(r"[\w.-]+", choice[2])
-        found = difflib.get_close_matches(choice[1], names, n=1)
-        return found[0] if found else None
-
-    def all_flags(self) -> set[str]:
-        """Return the long flags of this parser and of all its commands."""
-        flags: set[str] = set()
-        for action in self._actions:
-            flags.update(text for text in action.option_strings if text.startswith("--"))
-            if isinstance(action, argparse._SubParsersAction):
-                for inner in action.choices.values():
-                    flags |= inner.all_flags()
-        return flags
 
 
 def program_name() -> str:

@@ -89,9 +89,11 @@ def get_body_subgraph(mblt_path: str | Path, output_path: str | Path) -> Path:
     operators that stayed (UNSUPPORTED_OP).
     """
     from qbc.artifact.mblt import write_mblt
-    from qbc.atomic import check_writable
     from qbc.driver.inspect import open_mblt, unconverted
+    from qbc.driver.outputs import check_output
 
+    output = Path(output_path)
+    check_output(mblt_path, output, ".mblt")
     opened = open_mblt(Path(mblt_path))
     left = unconverted(opened.module)
     if left:
@@ -101,8 +103,6 @@ def get_body_subgraph(mblt_path: str | Path, output_path: str | Path) -> Path:
             code="UNSUPPORTED_OP",
             hint="cut them off the source model; parts on the CPU are not available in this version",
         )
-    output = Path(output_path)
-    check_writable(output)
     write_mblt(output, opened.module, opened.ctx.store, opened.manifest)
     return output
 

@@ -20,6 +20,7 @@ from qbc.driver.context import DriverContext, find_target, make_context
 from qbc.driver.dimensions import require_fixed_inputs, shapes_from_samples
 from qbc.driver.events import Event, Progress
 from qbc.driver.files import check_source, read_module, write_ir
+from qbc.driver.outputs import PHASE_SUFFIXES, check_files, check_suffix
 from qbc.driver.plan import PARSE_PHASES, QUANTIZE_PHASES, CompileOptions, Plan, make_plan
 from qbc.driver.program import IMAGES_REPORT, latency_report, write_program
 from qbc.driver.samples import BoundSamples, argument_attributes, statistics_file
@@ -110,7 +111,7 @@ class _Run:
 
     def run(self) -> CompileResult:
         check_source(self.source)
-        check_writable(self.output)
+        self._check_outputs()
         module, base = self._open()
         phases = tuple(phase for phase in self.phases if PHASES.index(phase) >= PHASES.index(_first_phase(module)))
         if not phases:
@@ -128,6 +129,16 @@ class _Run:
         self._write(module, manifest, phases[-1])
         self.options.on_event(Event("result", str(self.output), data=self.output))
         return CompileResult(self.output, module, self.ctx, manifest, self.timing)
+
+    def _check_outputs(self) -> None:
+        """Refuse outputs that would replace inputs, that lie about their format, or that cannot be written."""
+        options, data = self.options, self.plan.calibration
+        read = [self.source, options.compile_config, options.preset, *(data if isinstance(data, list) else [data])]
+        check_files(read, [self.output, options.preview, options.config_save_path, options.crash_reproducer])
+        check_suffix(self.output, PHASE_SUFFIXES[self.phases[-1]], self.ctx.notice)
+        for path in (self.output, options.preview, options.crash_reproducer):
+            if path is not None:
+                check_writable(path)
 
     def _open(self) -> tuple[ModuleOp, Manifest]:
         """Read the input; the manifest is the one of a snapshot, or a new one for a source model."""
@@ -272,7 +283,6 @@ class _Run:
 
         from qbc.artifact.mblt import write_mblt
 
-        check_writable(self.options.preview)
         write_mblt(self.options.preview, module, self.ctx.store, replace(manifest, preview=True))
 
     def _parsed_manifest(self, base: Manifest) -> Manifest:

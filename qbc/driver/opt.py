@@ -19,11 +19,14 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
+from qbc.atomic import check_writable
+from qbc.driver.arguments import Parser
 from qbc.driver.blobs import write_blobs
 from qbc.driver.context import DriverContext, make_context, register_third_party_dialects
 from qbc.driver.diagnostics import Diagnostic, check_expectations, diagnostics_of, expectations_of
 from qbc.driver.files import add_sidecar, read_module, read_text, write_ir
-from qbc.errors import QBCompilerError, file_error
+from qbc.driver.outputs import KINDS, check_files
+from qbc.errors import ArgumentError, QBCompilerError, file_error
 from qbc.pipelines.grammar import Pipeline, parse_pipeline
 from qbc.pipelines.text import parse_ir, print_ir
 
@@ -36,11 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `qbc-opt` with the given arguments; returns the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        options = _parser().parse_args(arguments)
-    except SystemExit as exit_request:  # argparse ends this way; callers in the same process want a number
+        return _run(_parser().parse_args(arguments))
+    except SystemExit as exit_request:  # --help ends this way; callers in the same process want a number
         return exit_request.code if isinstance(exit_request.code, int) else 1
-    try:
-        return _run(options)
     except QBCompilerError as error:
         if error.code == "INTERNAL_ERROR" and os.environ.get("QBC_TRACEBACK") == "1":
             raise
@@ -60,8 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="qbc-opt",
         description="Run a pass pipeline on .mlir text, an .onnx model, or a .mblt or .mxq snapshot.",
         allow_abbrev=False,
@@ -164,18 +165,44 @@ def _run(options: argparse.Namespace) -> int:
         print("\n".join(_context(options).registered_dialect_names))
         return 0
     pipeline = parse_pipeline(options.pass_pipeline)
+    _check_pass_names([*options.print_before, *options.print_after])
     if options.print_pipeline:
         from qbc.pipelines.registry import complete
 
         print(complete(pipeline))
         return 0
     path = None if options.input == "-" else Path(options.input)
+    _check_outputs(path, options)
     if path is not None and path.suffix.lower() in (".onnx", ".mblt", ".mxq"):
         return _run_binary(path, pipeline, options)
     text = sys.stdin.read() if path is None else read_text(path)
     if options.run_reproducer:
         pipeline = _pipeline_of_reproducer(text)
     return _run_text(text, path, pipeline, options)
+
+
+def _check_pass_names(names: list[str]) -> None:
+    """Raise PIPELINE_ERROR for a pass to print that does not exist."""
+    from qbc.pipelines.registry import pass_class
+
+    for name in names:
+        if name != "*":
+            pass_class(name)
+
+
+def _check_outputs(path: Path | None, options: argparse.Namespace) -> None:
+    """Refuse outputs that are the input, that are named like another format, or that cannot be written."""
+    output = None if options.output == "-" else Path(options.output)
+    check_files([path, *options.calib_data_path], [output, options.crash_reproducer])
+    for written in (output, options.crash_reproducer):
+        if written is None:
+            continue
+        if written.suffix.lower() in KINDS and written.suffix.lower() != ".mlir":
+            raise ArgumentError(
+                f"{str(written)!r} names {KINDS[written.suffix.lower()]}, qbc-opt writes IR text",
+                hint="name a .mlir file; qbcompiler compile writes snapshots",
+            )
+        check_writable(written)
 
 
 def _run_binary(path: Path, pipeline: Pipeline, options: argparse.Namespace) -> int:
@@ -278,6 +305,7 @@ def _context(options: argparse.Namespace) -> DriverContext:
 
 
 def _apply(module: ModuleOp, pipeline: Pipeline, ctx: DriverContext, options: argparse.Namespace) -> None:
+    from qbc.driver.program import take_recorded_target
     from qbc.driver.watch import instrumentations_of
     from qbc.pipelines.runner import run_pipeline
 
@@ -285,7 +313,10 @@ def _apply(module: ModuleOp, pipeline: Pipeline, ctx: DriverContext, options: ar
         from qbc.driver.samples import BoundSamples
 
         data = options.calib_data_path or None
+        if data and options.use_random_calib:
+            ctx.notice("use_random_calib has no effect: there is calibration data")
         ctx.samples = BoundSamples(data[0] if data and len(data) == 1 else data, module, ctx)
+    take_recorded_target(module, ctx)
     with instrumentations_of(options) as watching:
         run_pipeline(module, pipeline, ctx, instrumentations=watching, verify_each=options.verify_each == "true")
 

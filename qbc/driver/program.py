@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from qbc.driver.context import DriverContext
+from qbc.driver.context import DriverContext, find_target
 from qbc.errors import QBCompilerError
 from qbc.pipelines.text import parse_ir, print_ir
 
@@ -66,3 +66,22 @@ def module_of_mxq(path: Path, ctx: DriverContext) -> ModuleOp:
         )
     adopt_blobs(info.container, ctx.store)
     return parse_ir(ctx, info.ir_text, str(path))
+
+
+def take_recorded_target(module: ModuleOp, ctx: DriverContext) -> None:
+    """Take the target that the programs of a module record, unless one was chosen.
+
+    A chosen target of another name is told: passes plan for it from then on.
+    """
+    from qbc.dialects.npu import ProgramOp
+
+    recorded = next((op.target.data for op in module.ops if isinstance(op, ProgramOp)), None)
+    if recorded is None:
+        return
+    if ctx.target is None:
+        try:
+            ctx.target = find_target(recorded, ctx)
+        except QBCompilerError:  # a machine description of a user, which is not here
+            ctx.notice(f"the program was made for {recorded}, which is no device known here (--target-device FILE)")
+    elif ctx.target.name != recorded:
+        ctx.notice(f"the program was made for {recorded}, passes work for {ctx.target.name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -95,6 +96,14 @@ class ModulePass(Pass):
 
     @abstractmethod
     def run(self, op: ModuleOp, ctx: CompileContext) -> None: ...
+
+
+def check_options(low: float, high: float = math.inf, **options: float) -> None:
+    """Raise ValueError unless each number is finite and within low..high; for `__post_init__` of passes."""
+    for name, value in options.items():
+        if not (math.isfinite(value) and low <= value <= high):
+            wanted = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
+            raise ValueError(f"{name.replace('_', '-')} is {value}, it must be {wanted}")
 
 
 # --- locations -------------------------------------------------------------------------------------------------
@@ -204,6 +213,7 @@ __all__ = [
     "SampleSource",
     "VerifyException",
     "array_of",
+    "check_options",
     "erase_dead_ops",
     "fuse_locations",
     "name_loc",

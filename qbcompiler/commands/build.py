@@ -36,6 +36,7 @@ def compile_command(options: argparse.Namespace) -> int:
         return _print_pipeline(settings, PHASE_NAMES[: PHASE_NAMES.index(options.compile_to) + 1])
     model = options.model or _configured(settings, "model_paths", "--model")
     output = options.output or _configured(settings, "save_paths", "--output")
+    _check_report(options, model, output)
     return _show(compile_model(model, output, settings, to=options.compile_to), options)
 
 
@@ -47,6 +48,7 @@ def parse_command(options: argparse.Namespace) -> int:
     settings = _settings(options)
     if options.print_pipeline:
         return _print_pipeline(settings, PARSE_PHASES)
+    _check_report(options, options.model, options.output)
     return _show(parse(options.model, options.output, settings), options)
 
 
@@ -59,7 +61,19 @@ def quantize_command(options: argparse.Namespace) -> int:
     if options.print_pipeline:
         return _print_pipeline(settings, QUANTIZE_PHASES)
     output = options.output or _configured(settings, "save_paths", "--output")
+    _check_report(options, options.mblt, output)
     return _show(quantize(options.mblt, output, settings), options)
+
+
+def _check_report(options: argparse.Namespace, source: str, output: str) -> None:
+    """Refuse a report file before the work when it cannot be written or is a file of the compilation."""
+    if options.report is None:
+        return
+    from qbc.atomic import check_writable
+    from qbc.driver.outputs import check_files
+
+    check_files([source, options.compile_config, *getattr(options, "calib_data_path", [])], [output, options.report])
+    check_writable(options.report)
 
 
 def _settings(options: argparse.Namespace) -> CompileOptions:

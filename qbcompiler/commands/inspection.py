@@ -114,13 +114,13 @@ def _dims(shape: list[int | None]) -> str:
 
 def export(options: argparse.Namespace) -> int:
     """Write the graph of a `.mblt` as ONNX."""
-    from qbc.atomic import check_writable
     from qbc.driver.inspect import open_mblt
+    from qbc.driver.outputs import check_output
     from qbc.driver.samples import main_function
     from qbc.export.onnx import save_mblt_onnx
 
+    check_output(options.mblt, options.output, ".onnx")
     opened = open_mblt(Path(options.mblt))
-    check_writable(options.output)
     source_layout = options.layout == "source"
     save_mblt_onnx(main_function(opened.module), opened.ctx.store, options.output, source_layout=source_layout)
     channel().result("export", {"output": str(options.output)}, f"wrote {options.output}")

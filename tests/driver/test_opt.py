@@ -130,3 +130,29 @@ def test_dialects_load_lazily() -> None:
     assert not list(ctx.loaded_dialects)
     for name in ("blob", "framework", "mblt", "quant", "npu"):
         assert ctx.get_optional_dialect(name) is not None
+
+
+@pytest.mark.parametrize(
+    "arguments, code",
+    [
+        (("--nosuch",), "ARGUMENT_ERROR"),
+        (("--verify-each=perhaps",), "ARGUMENT_ERROR"),
+        (("--numeric-gate=much",), "ARGUMENT_ERROR"),
+        (("--print-ir-after=foo",), "PIPELINE_ERROR"),
+        (("--print-ir-before=mblt-fuse-bia",), "PIPELINE_ERROR"),
+        (("-p", "framework-fold-shapes{max-elements=-1}"), "PIPELINE_ERROR"),
+        (("-p", "npu-emit"), "PIPELINE_ERROR"),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_one_error(
+    arguments: tuple[str, ...], code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(
+        'func.func @main(%x: tensor<2xf32> {framework.name = "x"}) -> (tensor<2xf32> {framework.name = "y"}) {\n'
+        "  %0 = framework.Relu(%x) : (tensor<2xf32>) -> tensor<2xf32>\n  func.return %0 : tensor<2xf32>\n}\n"
+    )
+    assert _opt(path, *arguments) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"error[{code}]: ") and captured.out == ""

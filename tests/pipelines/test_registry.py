@@ -109,3 +109,18 @@ def test_every_pass_file_holds_its_pass() -> None:
         assert registry.instantiate(PassCall(cls.name)) is not None
         assert (cls.__doc__ or "").strip(), f"{cls.name} has no docstring"
         registry.option_infos(cls)
+
+
+def _numbers() -> list[tuple[str, str]]:
+    return [
+        (cls.name, option.name)
+        for cls in registry.all_passes()
+        for option in registry.option_infos(cls)
+        if option.type_text in ("int", "float") and option.name not in ("method", "mode", "tie-ratio")
+    ]
+
+
+@pytest.mark.parametrize("name, option", _numbers())
+def test_numbers_of_passes_are_not_negative(name: str, option: str) -> None:
+    with pytest.raises(PipelineError):
+        registry.instantiate(PassCall(name, ((option, -1),)))

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from qbc.dialects.blob import dtype_name
 from qbc.dialects.framework import constant_of, operands_by_position, operator, read_constant
 from qbc.dialects.framework.ops import RANDOM_OPERATORS
-from qbc.passes.base import CompileContext, FunctionPass
+from qbc.passes.base import CompileContext, FunctionPass, check_options
 from qbc.passes.framework.common import NO_EVALUATION, replace_with_constants
 from qbc.passes.framework.inference import is_static, update_signature
 
@@ -41,6 +41,9 @@ class FrameworkFoldConstants(FunctionPass):
     name = "framework-fold-constants"
     needs = ("framework",)
     max_bytes: int = 65536
+
+    def __post_init__(self) -> None:
+        check_options(0, max_bytes=self.max_bytes)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         for inner in list(op.walk()):

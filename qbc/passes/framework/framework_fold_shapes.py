@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from qbc.dialects.framework import operands_by_position, operator, read_constant
-from qbc.passes.base import CompileContext, FunctionPass
+from qbc.passes.base import CompileContext, FunctionPass, check_options
 from qbc.passes.framework.common import NO_EVALUATION, replace_with_constants
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ class FrameworkFoldShapes(FunctionPass):
     name = "framework-fold-shapes"
     needs = ("framework",)
     max_elements: int = 1024
+
+    def __post_init__(self) -> None:
+        check_options(0, max_elements=self.max_elements)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         from qbc.passes.framework.inference import all_static, infer_types, update_signature

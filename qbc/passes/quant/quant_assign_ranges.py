@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from qbc.dialects.quant import ParamTable
 from qbc.errors import QBCompilerError
-from qbc.passes.base import CompileContext, ModulePass
+from qbc.passes.base import CompileContext, ModulePass, check_options
 from qbc.passes.quant.row_ranges import assign_encoding, clip_flat_zones
 
 if TYPE_CHECKING:
@@ -52,6 +52,10 @@ class QuantAssignRanges(ModulePass):
     min_clip_ratio: float = 0.5
     output_margin: float = 0.25
     flat_zones: bool = True
+
+    def __post_init__(self) -> None:
+        check_options(0, 1, percentile=self.percentile, min_clip_ratio=self.min_clip_ratio)
+        check_options(0, spared=self.spared, output_margin=self.output_margin)
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         options = self._options()

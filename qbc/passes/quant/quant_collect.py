@@ -16,7 +16,7 @@ from qbc.dialects.blob import read_blob, write_blob
 from qbc.dialects.quant import ParamTable, quantized_element
 from qbc.dialects.quant.base import integer, ints, number, shape_of
 from qbc.errors import QBCompilerError
-from qbc.passes.base import CompileContext, ModulePass, SampleSource, source_names
+from qbc.passes.base import CompileContext, ModulePass, SampleSource, check_options, source_names
 from qbc.passes.quant.kept_statistics import gather_statistics, restore_statistics, statistics_key
 from qbc.passes.quant.legality import SHARED_BY_UNION, is_movement, tied_values
 from qbc.passes.quant.lift import Lifted, lift
@@ -62,6 +62,10 @@ class QuantCollect(ModulePass):
     needs: ClassVar[tuple[str, ...]] = ("quant.created",)
     samples: int = 0
     topk_ratio: float = 0.01
+
+    def __post_init__(self) -> None:
+        check_options(0, samples=self.samples)
+        check_options(0, 1, topk_ratio=self.topk_ratio)
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         table = ParamTable(op)

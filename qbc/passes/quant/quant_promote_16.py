@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from qbc.dialects import quant
 from qbc.dialects.quant import ParamsOp, ParamTable
-from qbc.passes.base import CompileContext, ModulePass, array_of
+from qbc.passes.base import CompileContext, ModulePass, array_of, check_options
 from qbc.passes.quant.macs import multiply_accumulates
 from qbc.passes.quant.quant_collect import INVERSE_VARIANCE
 from qbc.passes.quant.row_ranges import lookups_of, promote_row, range_of, value_names
@@ -60,6 +60,10 @@ class QuantPromote16(ModulePass):
     tail_ratio: float = 8.0
     sqnr: float = 33.0
     mac_budget: float = 0.05
+
+    def __post_init__(self) -> None:
+        check_options(0, logit_step=self.logit_step, tail_ratio=self.tail_ratio, sqnr=self.sqnr)
+        check_options(0, 1, mac_budget=self.mac_budget)
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         table = ParamTable(op)

@@ -15,7 +15,7 @@ from qbc.dialects import quant
 from qbc.dialects.common.graph import result_names
 from qbc.dialects.quant import quantized_element
 from qbc.errors import QBCompilerError
-from qbc.passes.base import CompileContext, ModulePass, source_names
+from qbc.passes.base import CompileContext, ModulePass, check_options, source_names
 from qbc.passes.quant.quant_collect import FLOAT_FUNCTIONS
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ class QuantReport(ModulePass):
     needs: ClassVar[tuple[str, ...]] = ("quant.materialized",)
     samples: int = 2
     isolated: bool = True
+
+    def __post_init__(self) -> None:
+        check_options(0, samples=self.samples)
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         from qbc.report.accuracy import AccuracyReport
