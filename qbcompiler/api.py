@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from qbc.argument_types import PATH, described, path_of
 from qbc.driver.compile import CompileResult, compile_model, parse, quantize
 from qbc.driver.events import Event, EventSink, payload_of
 from qbc.driver.plan import CompileOptions, resolve_options
@@ -16,6 +17,7 @@ from qbcompiler.arguments import (
     SECTIONS,
     check_backend,
     check_device,
+    check_kinds,
     check_part,
     check_shapes,
     refuse,
@@ -172,6 +174,7 @@ class _Call:
     def of(cls, given: Mapping[str, Any]) -> _Call:
         """Translate arguments of older releases, find the model, and check what concerns the call itself."""
         call = _with_present_names(given, {**dict.fromkeys(_parameters(mxq_compile)), **SECTIONS})
+        check_kinds(call)
         source = cls(call, _model_path(call.get("model"), call))
         check_part(source.is_snapshot, call.get("model_part"), call.get("model_part_options"))
         if source.is_snapshot:
@@ -216,7 +219,10 @@ def _compile(call: _Call, on_event: EventSink) -> CompileResult:
 
 def _parse(given: Mapping[str, Any], on_event: EventSink) -> CompileResult:
     call = _with_present_names(given, {**dict.fromkeys(_parameters(mblt_compile)), "compile_config": None})
-    source = _model_path(call["model"], call)
+    check_kinds(call)
+    source = _model_path(call.get("model"), call)
+    if "mblt_save_path" not in call:
+        raise ArgumentError("mblt_save_path is not given")
     check_backend(call.get("backend", "onnx"))
     check_part(source.suffix.lower() == ".mblt", call.get("model_part"), call.get("model_part_options"))
     check_shapes(call)
@@ -272,10 +278,9 @@ def _model_path(model: Any, given: Mapping[str, Any]) -> Path:
         model = _configured_model(given)
     if isinstance(model, list | tuple):
         raise refuse("model", "a list of .mblt files, one graph for several sizes,")
-    if not isinstance(model, str | Path):
-        kind = type(model).__name__
-        raise refuse("model", f"compiling a {kind} object (give the path of an ONNX file)")
-    return Path(model)
+    if not PATH.accepts(model) and hasattr(model, "__dict__"):
+        raise refuse("model", f"compiling an object of type {type(model).__name__} (give the path of an ONNX file)")
+    return path_of("model", model)
 
 
 def _configured_model(given: Mapping[str, Any]) -> str:
@@ -316,7 +321,7 @@ def _sink(callback: ProgressCallback | None) -> EventSink:
     if callback is None:
         raise ArgumentError("no callback is given", hint="pass callback, a function that takes one dictionary")
     if not callable(callback):
-        raise ArgumentError(f"callback is {type(callback).__name__}, expected a function")
+        raise ArgumentError(f"callback is {described(callback)}, expected a function")
 
     def tell(event: Event) -> None:
         _log_event(event)

@@ -8,6 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from qbc.argument_types import (
+    CONFIGURATION,
+    LIST,
+    PATH,
+    SAMPLES,
+    SECTION,
+    SWITCH,
+    TABLE,
+    TEXT,
+    WHOLE,
+    Kind,
+    described,
+)
 from qbc.errors import ArgumentError, QBCompilerError
 
 Notice = Callable[[str], None]
@@ -66,6 +79,46 @@ PARSER_ONLY = (
     "yolo_decode_include",
     "exclude_first_subgraph",
 )
+# What the arguments may be; the model has a check of its own.
+KINDS: Mapping[str, Kind] = {
+    "target_device": Kind(PATH.accepts, "the name of a target or the path of a target file"),
+    "calib_data_path": SAMPLES,
+    "save_path": PATH,
+    "mblt_save_path": PATH,
+    "backend": TEXT,
+    "feed_dict": TABLE,
+    "dynamic_axes": TABLE,
+    "multi_shape": TABLE,
+    "yolo_decode_include": SWITCH,
+    "exclude_first_subgraph": SWITCH,
+    "device": TEXT,
+    "inference_scheme": TEXT,
+    "use_random_calib": SWITCH,
+    "cpu_offload": SWITCH,
+    "optimize_option": WHOLE,
+    "bias_correction": SWITCH,
+    "buffer_mode": WHOLE,
+    "force_npu_input_reposition": SWITCH,
+    "force_npu_output_reposition": SWITCH,
+    "image_channels": WHOLE,
+    "split_blocks": LIST,
+    "split_parts": WHOLE,
+    "config_preset": TEXT,
+    "compile_config": CONFIGURATION,
+    "config_save_path": PATH,
+    "model_part": TEXT,
+    "model_part_options": TABLE,
+    "save_subgraph_type": WHOLE,
+    "output_subgraph_path": PATH,
+    **dict.fromkeys(SECTIONS, SECTION),
+}
+
+
+def check_kinds(given: Mapping[str, Any]) -> None:
+    """Raise ArgumentError for the first argument whose value is of another kind; None counts as not given."""
+    for name, value in given.items():
+        if name in KINDS and value is not None:
+            KINDS[name].check(name, value)
 
 
 def refuse(name: str, what: str) -> QBCompilerError:
@@ -132,14 +185,14 @@ def settings_of(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
 
 def shapes_of_feed(feed_dict: Mapping[str, Any] | None) -> dict[str, tuple[int, ...]]:
     """Return the shapes that a feed dictionary binds: its values are arrays or tensors by input name."""
-    if feed_dict is not None and not isinstance(feed_dict, Mapping):
-        raise ArgumentError(f"feed_dict is {type(feed_dict).__name__}, expected a dictionary by input name")
+    if feed_dict is not None:
+        TABLE.check("feed_dict", feed_dict)
     shapes: dict[str, tuple[int, ...]] = {}
     for name, value in (feed_dict or {}).items():
         if value is None:
             continue
         shape = getattr(value, "shape", None)
         if shape is None:
-            raise ArgumentError(f"feed_dict[{name!r}] is {type(value).__name__}, expected an array or tensor")
+            raise ArgumentError(f"feed_dict[{name!r}] is {described(value)}, expected an array or tensor")
         shapes[name] = tuple(int(dim) for dim in shape)
     return shapes

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbc.errors import ArgumentError, QBCompilerError
+from qbcompiler.channel import channel
 from qbcompiler.console import table
+from qbcompiler.runtime.arrays import batch_size, run_arrays, split_batch
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,13 +28,19 @@ def run_program(path: str, inputs: Sequence[str], output_dir: Path | None, repea
     if repeat < 1:
         raise ArgumentError("--repeat needs a number of at least 1")
     require_file(Path(path))
-    simulator = load(path, mode=mode)
-    arrays = read_inputs(simulator.program, inputs) if inputs else random_inputs(simulator.program)
+    simulator = load(path, mode=mode, notice=channel().notice)
+    program = simulator.program
+    named = read_inputs(program, inputs) if inputs else random_inputs(program)
+    missing = [tensor.name for tensor in program.inputs if tensor.name not in named]
+    if missing:
+        raise ArgumentError(f"input {missing[0]!r} is not given", hint=f"add --input {missing[0]}=FILE.npy")
+    arrays = [named[tensor.name] for tensor in program.inputs]
     times = []
     outputs: dict[str, Array] = {}
     for _ in range(repeat):
         started = time.perf_counter()
-        outputs = simulator.run(arrays)
+        results = run_arrays(simulator, arrays)
+        outputs = {tensor.name: result for tensor, result in zip(program.outputs, results, strict=True)}
         times.append(time.perf_counter() - started)
     if not inputs:
         print("inputs: seeded random data (give arrays with --input NAME=FILE.npy)")
@@ -59,21 +67,36 @@ def read_inputs(program: Program, texts: Sequence[str]) -> dict[str, Array]:
         if not name and len(names) > 1:
             raise ArgumentError(f"--input {text!r} names no input", hint=f"the model has {', '.join(map(repr, names))}")
         name = name or names[0]
+        if name not in names:
+            known = ", ".join(map(repr, names))
+            raise ArgumentError(f"--input names {name!r}, which is no input", hint=f"the model has {known}")
         if name in arrays:
             raise ArgumentError(f"--input names {name!r} twice")
         arrays[name] = read_array(Path(file))
         for tensor in program.inputs:
             if tensor.name == name:
                 _check(file, tensor, arrays[name])
+                _tell_of_codes(tensor, arrays[name])
     return arrays
 
 
+def _tell_of_codes(tensor: HostTensor, array: Array) -> None:
+    """Say that integers given for a real input are codes, which pixels are not."""
+    if tensor.dtype != "f32" or array.dtype.kind not in "iu":
+        return
+    meaning = "codes + 128" if array.dtype.name == "uint8" else "codes"
+    channel().notice(
+        f"input {tensor.name!r}: {array.dtype.name} values are read as {meaning} of the program, not as pixels or "
+        "numbers; outputs are codes when all inputs are"
+    )
+
+
 def _check(file: str, tensor: HostTensor, array: Array) -> None:
-    """Raise what the simulator would raise for an array, with the name of its file."""
+    """Raise what the simulator would raise for an array (of a batch, for its first image), with the file's name."""
     from qbc.runtime.boundary import to_device
 
     try:
-        to_device(tensor, array)
+        to_device(tensor, split_batch([array], batch_size([array], [tensor]))[0][0])
     except QBCompilerError as error:
         raise QBCompilerError(f"{file}: {error.message}", code=error.code, hint=error.hint) from None
 

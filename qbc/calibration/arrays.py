@@ -16,6 +16,7 @@ from qbc.errors import QBCompilerError
 Array = npt.NDArray[Any]
 
 NUMPY_SUFFIXES = frozenset({".npy", ".npz"})
+UNNAMED = "arr_0"  # the name that numpy.savez gives to an array without one
 TORCH_SUFFIXES = frozenset({".pt", ".pth"})
 ARRAY_SUFFIXES = NUMPY_SUFFIXES | TORCH_SUFFIXES
 
@@ -23,7 +24,8 @@ ARRAY_SUFFIXES = NUMPY_SUFFIXES | TORCH_SUFFIXES
 def read_named_arrays(path: Path, specs: Sequence[InputSpec]) -> Mapping[str, Array]:
     """Return the arrays of one file by input name.
 
-    A file with a single array is the input of a model with one input; a file with several holds one for each name.
+    A file with a single array without a name (`numpy.save`, `arr_0` of `numpy.savez`, a torch tensor) is the input of a
+    model with one input; arrays with names are those of inputs, one for each.
     """
     loaded = read_arrays(path)
     if isinstance(loaded, np.ndarray):
@@ -32,7 +34,7 @@ def read_named_arrays(path: Path, specs: Sequence[InputSpec]) -> Mapping[str, Ar
                 f"{path}: one array for a model with {len(specs)} inputs", "save an .npz with one array per input name"
             )
         return {specs[0].name: loaded}
-    if len(specs) == 1 and len(loaded) == 1:
+    if len(specs) == 1 and list(loaded) == [UNNAMED]:
         return {specs[0].name: next(iter(loaded.values()))}
     missing = [spec.name for spec in specs if spec.name not in loaded]
     if missing:

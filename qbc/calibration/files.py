@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from qbc.calibration.arrays import ARRAY_SUFFIXES, read_named_arrays
-from qbc.calibration.inputs import InputSpec, Notice, sample_error, stack_length
+from qbc.calibration.inputs import InputSpec, Notice, sample_error, stack_length, tell_layout
 from qbc.calibration.preprocessing import Preprocessing
 from qbc.errors import QBCompilerError
 
@@ -63,9 +63,11 @@ class FileEntry:
             (spec,) = reading.specs
             return {spec.name: reading.images.read(self.path, spec, reading.notice)}
         arrays = read_named_arrays(self.path, reading.specs)
-        if self.index is None:
-            return arrays
-        return {name: array[self.index] for name, array in arrays.items()}
+        if self.index is not None:
+            arrays = {name: array[self.index] for name, array in arrays.items()}
+        for spec in reading.specs:
+            tell_layout(arrays[spec.name], spec, reading.notice)
+        return arrays
 
 
 def _exists(path: Path) -> bool:

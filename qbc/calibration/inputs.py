@@ -77,6 +77,17 @@ def fit_array(
     return _convert(arranged, spec, origin, notice)
 
 
+def tell_layout(array: npt.NDArray[Any], spec: InputSpec, notice: Notice | None) -> None:
+    """Give a notice where the shape of an array does not tell its layout, as in 1x3x3x3."""
+    if notice is None or spec.source_shape != spec.shape or max(spec.shape) <= 1:
+        return
+    if array.shape in (spec.shape, spec.shape[1:]):
+        notice(
+            f"calibration samples for input {spec.name!r}: shape {list(array.shape)} fits the layout of the model and "
+            "channel-last; it is read as channel-last"
+        )
+
+
 def fits(shape: tuple[int, ...], spec: InputSpec) -> bool:
     """Return whether an array of `shape` is one sample of the input in some accepted layout."""
     return any(shape == accepted for accepted, _ in _accepted(spec))

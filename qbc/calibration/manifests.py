@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from qbc.calibration.arrays import ARRAY_SUFFIXES, read_single_array
 from qbc.calibration.files import IMAGE_SUFFIXES, Reading, resolve_listed
-from qbc.calibration.inputs import InputSpec, accepted_shapes, assign_by_shape, may_have, sample_error
+from qbc.calibration.inputs import InputSpec, accepted_shapes, assign_by_shape, may_have, sample_error, tell_layout
 
 Shape = tuple[int, ...]
 
@@ -175,5 +175,7 @@ def _load(path: Path, spec: InputSpec, reading: Reading) -> npt.NDArray[Any]:
     if suffix in IMAGE_SUFFIXES:
         return reading.images.read(path, spec, reading.notice)
     if suffix in ARRAY_SUFFIXES:
-        return read_single_array(path, spec.name)
+        array = read_single_array(path, spec.name)
+        tell_layout(array, spec, reading.notice)
+        return array
     raise sample_error(f"{path}: a manifest names images, .npy, .npz or .pt files")

@@ -10,9 +10,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qbc.argument_types import described
 from qbc.calibration.arrays import tensor_to_array
 from qbc.calibration.files import Entry, Reading, list_entries
-from qbc.calibration.inputs import InputSpec, Notice, assign_by_shape, fit_array, sample_error, stack_length
+from qbc.calibration.inputs import (
+    InputSpec,
+    Notice,
+    assign_by_shape,
+    fit_array,
+    sample_error,
+    stack_length,
+    tell_layout,
+)
 from qbc.calibration.prefetch import prefetch
 from qbc.calibration.preprocessing import Preprocessing
 from qbc.errors import QBCompilerError
@@ -65,6 +74,8 @@ class ArraySamples:
     def __iter__(self) -> Iterator[Sample]:
         for index, raw in enumerate(self.samples):
             origin = f"sample {index}"
+            for spec in self.specs:
+                tell_layout(raw[spec.name], spec, self.notice)
             yield {spec.name: fit_array(raw[spec.name], spec, origin, self.notice) for spec in self.specs}
 
 
@@ -118,7 +129,7 @@ def _open(data: SampleData, reading: Reading) -> FileSamples | ArraySamples:
     if isinstance(data, Mapping) or is_array(data):
         return ArraySamples(tuple(_in_memory(data, reading.specs, 0)), reading.specs, reading.notice)
     if not isinstance(data, Sequence):
-        raise sample_error(f"calibration data is a path or arrays, not {type(data).__name__}")
+        raise sample_error(f"calib_data_path is {described(data)}, expected a path, arrays, or a list of either")
     if all(isinstance(item, str | Path) for item in data):
         return FileSamples(tuple(entry for item in data for entry in list_entries(Path(item), reading)), reading)
     samples: list[Mapping[str, npt.NDArray[Any]]] = []

@@ -191,10 +191,14 @@ def _with_data(
     pipelines: Mapping[str, Pipeline],
     notices: tuple[str, ...],
 ) -> Plan:
-    """Return the plan with the calibration data: an argument goes before the paths of the configuration."""
+    """Return the plan with the calibration data: arguments go before the configuration, data before random data."""
     calibration, random = options.calibration, options.random_calibration
+    paths = [] if config is None else config.calib_data_path
     if calibration is None and not random and config is not None:
-        paths = config.calib_data_path
         calibration = (paths[0] if len(paths) == 1 else paths) if paths else None
         random = config.use_random_calib
-    return Plan(config, pipelines, notices, calibration, random)
+    elif calibration is None and paths:
+        notices = (*notices, "calibDataPaths of the configuration is not read: use_random_calib is given")
+    if calibration is not None and (random or (config is not None and config.use_random_calib)):
+        notices = (*notices, "use_random_calib has no effect: there is calibration data")
+    return Plan(config, pipelines, notices, calibration, random and calibration is None)

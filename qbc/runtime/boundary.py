@@ -55,15 +55,16 @@ def match_layout(tensor: HostTensor, shape: tuple[int, ...], wanted: str | None 
     candidates = [(CHANNEL_LAST, tensor.operand.shape)]
     if tensor.source_layout:
         candidates.append((SOURCE, source_shape(tensor)))
+        candidates = [pair for pair in candidates if wanted is None or pair[0] == wanted]
     for layout, expected in candidates:
-        if wanted is not None and tensor.source_layout and layout != wanted:
-            continue
         name = layout if tensor.source_layout else None
         if shape == expected:
             return InputForm(name, True, False)
         if expected[:1] == (1,) and shape == expected[1:]:
             return InputForm(name, False, False)
     accepted = " or ".join(str(list(expected)) for _, expected in candidates)
+    if wanted is not None and tensor.source_layout:
+        accepted += f" ({'channel-last' if wanted == CHANNEL_LAST else 'channel-first'})"
     raise shape_mismatch(
         f"Input shape is invalid. Input {tensor.name!r} has shape {list(shape)}, expected {accepted}",
         hint=_permutation_hint(shape, [expected for _, expected in candidates])

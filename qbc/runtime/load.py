@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from qbc.errors import QBCompilerError
 from qbc.modes import SINGLE
 from qbc.program import DebugRow, Package, Program, read_package
+from qbc.runtime.notices import Notice, log_notice
 from qbc.runtime.simulator import Simulator
 
 
@@ -44,9 +45,11 @@ class LoadedModel:
         """Return operation and source nodes of each debug id of a program; empty when the file has no map."""
         return self.package.debug.get((mode or self.default_mode, variant), ())
 
-    def simulator(self, mode: str | None = None, variant: int = 0, *, threads: int = 1) -> Simulator:
+    def simulator(
+        self, mode: str | None = None, variant: int = 0, *, threads: int = 1, notice: Notice = log_notice
+    ) -> Simulator:
         """Return a simulator of one program."""
-        return Simulator(self.program(mode, variant), self.package.store, threads=threads)
+        return Simulator(self.program(mode, variant), self.package.store, threads=threads, notice=notice)
 
 
 def open_model(path: str | os.PathLike[str]) -> LoadedModel:
@@ -54,6 +57,13 @@ def open_model(path: str | os.PathLike[str]) -> LoadedModel:
     return LoadedModel(os.fspath(path), read_package(path))
 
 
-def load(path: str | os.PathLike[str], *, mode: str | None = None, variant: int = 0, threads: int = 1) -> Simulator:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    mode: str | None = None,
+    variant: int = 0,
+    threads: int = 1,
+    notice: Notice = log_notice,
+) -> Simulator:
     """Open an `.mxq` and return the simulator of one of its programs (of core mode single, where none is named)."""
-    return open_model(path).simulator(mode, variant, threads=threads)
+    return open_model(path).simulator(mode, variant, threads=threads, notice=notice)

@@ -18,6 +18,7 @@ from qbc.kernels import KernelCall, TensorSpec, binder
 from qbc.kernels.storage import store_codes
 from qbc.program import Command, HostTensor, Operand, Program
 from qbc.runtime.boundary import InputForm, to_device, to_host
+from qbc.runtime.notices import Notice, input_notices, log_notice
 from qbc.store import BlobStore
 
 Array = npt.NDArray[Any]
@@ -46,12 +47,15 @@ class _Step:
 class Simulator:
     """Runs one program.
 
-    `threads` bounds the threads of a run; the bytes of the results do not depend on it.
+    `threads` bounds the threads of a run; the bytes of the results do not depend on it. `notice` is told, once each,
+    what is decided about inputs (a layout where two fit, what NaN becomes); by default those are warnings in the log.
     """
 
-    def __init__(self, program: Program, store: BlobStore, *, threads: int = 1) -> None:
+    def __init__(self, program: Program, store: BlobStore, *, threads: int = 1, notice: Notice = log_notice) -> None:
         self.program = program
         self.threads = threads
+        self._notice = notice
+        self._told: set[str] = set()
         self._store = store
         self._constants: dict[tuple[int, str], Array] = {}
         try:
@@ -116,7 +120,15 @@ class Simulator:
                 code="INVALID_INPUT",
             )
         pairs = [to_device(tensor, inputs[tensor.name], layout) for tensor in self.program.inputs]
+        for tensor in self.program.inputs:
+            for message in input_notices(tensor, np.asarray(inputs[tensor.name]), layout):
+                self._tell(message)
         return [stored for stored, _ in pairs], [form for _, form in pairs]
+
+    def _tell(self, message: str) -> None:
+        if message not in self._told:
+            self._told.add(message)
+            self._notice(message)
 
     def run_stored(self, inputs: Sequence[Array], *, observe: Observer | None = None) -> list[Array]:
         """Run one image on stored codes (i8 as bytes of code + 128) and return views of the stored outputs."""

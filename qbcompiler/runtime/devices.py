@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from enum import Enum
 
-from qbc.errors import QBCompilerError
+from qbc.argument_types import Kind, is_whole, whole_of
+from qbc.errors import ArgumentError, QBCompilerError
 
 CLUSTERS = 2
 CORES_PER_CLUSTER = 4
+DEVICE = Kind(lambda value: isinstance(value, str), "the name or number of a device")
 _TARGETS_OF_DEVICE: dict[str, tuple[str, ...]] = {
     "aries": ("aries-rb",),
     "aries-rb": ("aries-rb",),
@@ -34,11 +36,13 @@ class Accelerator:
     """A simulated device: `Accelerator(0)`, `Accelerator("aries-rb")` or `Accelerator("auto", 0)`."""
 
     def __init__(self, device: str | int = "auto", dev_no: int = 0) -> None:
-        name, number = ("auto", device) if isinstance(device, int) else (device, dev_no)
+        name, number = ("auto", device) if is_whole(device) else (device, dev_no)
+        DEVICE.check("device", name)
+        number = whole_of("dev_no", number)
         if name != "auto" and name not in _TARGETS_OF_DEVICE:
             raise hardware_error(f"unknown device {name!r}", f"choose auto or one of {', '.join(_TARGETS_OF_DEVICE)}")
         if number < 0:
-            raise QBCompilerError(f"device number {number} is negative", code="ARGUMENT_ERROR")
+            raise ArgumentError(f"device number {number} is negative")
         self.device_name = name
         self.dev_no = number
 

@@ -7,7 +7,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qbc.errors import QBCompilerError
+from qbc.argument_types import path_of
+from qbc.errors import ArgumentError, QBCompilerError
 
 if TYPE_CHECKING:
     from qbc.program import HostTensor, Program
@@ -27,8 +28,9 @@ class LogLevel(Enum):
 
 def get_model_summary(mxq_path: str | Path) -> str:
     """Return the programs of a file as text: target, mode, variant, inputs, outputs, commands."""
-    lines = [f"{Path(mxq_path).name}"]
-    for (mode, variant), program in open_file(Path(mxq_path)).package.programs.items():
+    path = path_of("mxq_path", mxq_path)
+    lines = [path.name]
+    for (mode, variant), program in open_file(path).package.programs.items():
         lines.append(f"  {program.target}, core mode {mode}, variant {variant}: {len(program.commands)} commands")
         for what, tensors in (("input", program.inputs), ("output", program.outputs)):
             for tensor in tensors:
@@ -50,7 +52,8 @@ def set_log_level(level: LogLevel | str) -> None:
 
     name = level.value if isinstance(level, LogLevel) else str(level).lower()
     if name not in {known.value for known in LogLevel}:
-        raise QBCompilerError(f"unknown log level {level!r}", code="ARGUMENT_ERROR")
+        choices = ", ".join(known.value for known in LogLevel)
+        raise ArgumentError(f"unknown log level {level!r}", hint=f"choose one of {choices}")
     numbers = {"warn": logging.WARNING, "fatal": logging.CRITICAL, "off": logging.CRITICAL + 1}
     logging.getLogger("qbcompiler.runtime").setLevel(numbers.get(name) or name.upper())
 

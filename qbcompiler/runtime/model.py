@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qbc.errors import QBCompilerError
-from qbcompiler.runtime.arrays import batch_size, deliver, shape_error, split_batch
+from qbc.argument_types import described, path_of
+from qbc.errors import ArgumentError, QBCompilerError
+from qbcompiler.runtime.arrays import as_arrays, deliver, run_arrays, shape_error
 from qbcompiler.runtime.devices import CLUSTERS, CORES_PER_CLUSTER, Accelerator, CoreMode, hardware_error
 from qbcompiler.runtime.files import open_file, user_shape, with_layouts
 from qbcompiler.runtime.model_config import ModelConfig
@@ -28,6 +29,7 @@ _UNAVAILABLE = frozenset(
         *("infer_async", "infer_buffer", "infer_pinned_memory", "infer_npu_data", "acquire_input_buffer"),
         *("acquire_output_buffer", "release_buffer", "reposition_inputs", "reposition_outputs", "dump_cache_memory"),
         *("load_cache_memory", "filter_cache_tail", "move_cache_tail", "get_cache_infos", "get_model_variant_handle"),
+        *("get_input_buffer_info", "get_output_buffer_info"),
     }
 )
 _CODE_TYPES = {"i8": "Int8", "i16": "BInt16", "i32": "Int32"}
@@ -68,8 +70,10 @@ class Model:
     """A compiled model. Errors carry the documented number in `status` and its name in `status_name`."""
 
     def __init__(self, path: str | Path, config: ModelConfig | None = None) -> None:
-        self._path = Path(path)
-        self._config = config or ModelConfig()
+        self._path = path_of("path", path)
+        self._config = ModelConfig() if config is None else config
+        if not isinstance(self._config, ModelConfig):
+            raise ArgumentError(f"config is {described(config)}, expected a ModelConfig")
         self._loaded: LoadedModel | None = open_file(self._path)
         self._mode = self._choose_mode(self._loaded)
         self._program: Program = with_layouts(self._loaded.program(self._mode))
@@ -93,6 +97,10 @@ class Model:
         """Load the program onto a device; raises Model_IsNotSupportedHardware (48) when it is for another one."""
         from qbc.runtime import Simulator
 
+        if not isinstance(accelerator, Accelerator):
+            raise ArgumentError(
+                f"accelerator is {described(accelerator)}, expected an Accelerator", hint="model.launch(Accelerator(0))"
+            )
         if not accelerator.runs(self._program.target):
             raise hardware_error(
                 f"{str(self._path)!r} is for {self._program.target!r}, the device is {accelerator.device_name!r}",
@@ -119,7 +127,8 @@ class Model:
         Shapes are matched with HWC, then CHW; a leading batch axis may be there or not and may be larger than 1 (core
         mode multi runs four images of a batch at once). Layout, batch axis and dtype of the outputs follow the inputs:
         float in, float out; int8 codes in, codes out.
-        `outputs` may be an empty list, or arrays to be filled.
+        `outputs` may be an empty list, or arrays to be filled. Where the shape of an input fits both layouts, it is
+        read as HWC with a warning; NaN is read as 0 with a warning. Each warning is given once.
         """
         _refuse_cache(cache_size, params)
         return deliver(self._infer(inputs, None), outputs)
@@ -140,6 +149,18 @@ class Model:
         """`infer` with float outputs whatever the inputs are."""
         return self._infer(inputs, None, as_float=True)
 
+    def infer_hwc_to_float(self, inputs: Array | Sequence[Array]) -> list[Array]:
+        """`infer_hwc` with float outputs whatever the inputs are."""
+        from qbc.runtime.boundary import CHANNEL_LAST
+
+        return self._infer(inputs, CHANNEL_LAST, as_float=True)
+
+    def infer_chw_to_float(self, inputs: Array | Sequence[Array]) -> list[Array]:
+        """`infer_chw` with float outputs whatever the inputs are."""
+        from qbc.runtime.boundary import SOURCE
+
+        return self._infer(inputs, SOURCE, as_float=True)
+
     def infer_speedrun(self) -> None:
         """Run once on zeros."""
         import numpy as np
@@ -148,31 +169,14 @@ class Model:
         self._infer(zeros, None)
 
     def _infer(self, inputs: Array | Sequence[Array], layout: str | None, *, as_float: bool = False) -> list[Array]:
-        import numpy as np
-
-        arrays = [np.asarray(inputs)] if hasattr(inputs, "shape") else [np.asarray(array) for array in inputs]
+        arrays = as_arrays(inputs)
         tensors = self._program.inputs
         if len(arrays) != len(tensors):
-            raise shape_error(f"the model has {len(tensors)} inputs, {len(arrays)} were given")
+            takes = "1 input" if len(tensors) == 1 else f"{len(tensors)} inputs"
+            raise shape_error(f"the model has {takes}, {len(arrays)} were given")
         simulator = self._running()
-        batch = batch_size(arrays, tensors)
-        images = split_batch(arrays, batch)
-        at_once = self._program.images
-        runs: list[list[Array]] = []
         with self._lock:
-            for start in range(0, len(images), at_once):
-                runs += self._run_images(simulator, images[start : start + at_once], layout, as_float)
-        if batch is None:
-            return runs[0]
-        return [np.concatenate(parts) for parts in zip(*runs, strict=True)]
-
-    def _run_images(
-        self, simulator: Simulator, images: Sequence[Sequence[Array]], layout: str | None, as_float: bool
-    ) -> list[list[Array]]:
-        names = [tensor.name for tensor in self._program.inputs]
-        named = [dict(zip(names, arrays, strict=True)) for arrays in images]
-        results = simulator.run_batch(named, layout=layout, as_float=as_float)
-        return [[result[tensor.name] for tensor in self._program.outputs] for result in results]
+            return run_arrays(simulator, arrays, layout=layout, as_float=as_float)
 
     # --- facts ---
 
@@ -216,6 +220,8 @@ class Model:
 
     def get_target_cores(self) -> list[str]:
         """Return the cores of one run of the model, as `cluster:core`."""
+        if self._config.core_ids:
+            return list(self._config.core_ids[: self._program.cores])
         clusters = self._config.clusters or range(CLUSTERS)
         cores = [f"{cluster}:{core}" for cluster in clusters for core in range(CORES_PER_CLUSTER)]
         return cores[: self._program.cores]

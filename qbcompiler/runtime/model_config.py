@@ -2,41 +2,63 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from qbc.argument_types import LIST, SWITCH, is_whole, whole_of
+from qbc.errors import ArgumentError
 from qbcompiler.runtime.devices import CLUSTERS, CORES_PER_CLUSTER, CoreMode
+
+CORES = CLUSTERS * CORES_PER_CLUSTER
 
 
 @dataclass
 class ModelConfig:
-    """Which core mode a model is launched in. Setters return False (and change nothing) for impossible values."""
+    """Which core mode a model is launched in: `ModelConfig()` or `ModelConfig(num_cores)`, then one of the setters.
+
+    Setters return False (and change nothing) for impossible values; values of a wrong type are an ArgumentError. Cores
+    are named `"cluster:core"` or `"device:cluster:core"`, clusters by number or as `"device:cluster"`.
+    """
 
     num_cores: int | None = None
-    core_mode: CoreMode = CoreMode.Auto
-    clusters: list[int] = field(default_factory=list)
-    core_ids: list[Any] = field(default_factory=list)
-    async_pipeline_enabled: bool = False
-    activation_slots: int = 1
-    npu_bundle: int | None = None
+    core_mode: CoreMode = field(default=CoreMode.Auto, init=False)
+    clusters: list[int] = field(default_factory=list, init=False)
+    core_ids: list[str] = field(default_factory=list, init=False)
+    async_pipeline_enabled: bool = field(default=False, init=False)
+    activation_slots: int = field(default=1, init=False)
+    npu_bundle: int | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        if self.num_cores is not None and not self.set_auto_core_mode(self.num_cores):
+            raise ArgumentError(f"num_cores is {self.num_cores}, expected 1 to {CORES}")
 
     def set_auto_core_mode(self, num_cores: int | None = None) -> bool:
         """Take the mode that the file offers."""
         return self._set(CoreMode.Auto, num_cores=num_cores)
 
-    def set_single_core_mode(self, num_cores: int | Sequence[Any] | None = None, core_ids: Any = None) -> bool:
+    def set_single_core_mode(
+        self, num_cores: int | Sequence[str] | None = None, core_ids: Sequence[str] | None = None
+    ) -> bool:
         """Run each image on one core; a number of cores, or the cores themselves."""
-        if num_cores is not None and not isinstance(num_cores, int):
+        if num_cores is not None and not is_whole(num_cores):
             num_cores, core_ids = None, num_cores
-        ids = list(core_ids or [])
-        return self._set(CoreMode.Single, num_cores=num_cores if num_cores is not None else len(ids) or None, ids=ids)
+        if core_ids is None:
+            return self._set(CoreMode.Single, num_cores=num_cores)  # type: ignore[arg-type]
+        LIST.check("core_ids", core_ids)
+        cores = [_numbers("core_ids", core, 2) for core in core_ids]
+        if not all(cluster < CLUSTERS and core < CORES_PER_CLUSTER for cluster, core in cores):
+            return False
+        count = num_cores if num_cores is not None else len(cores) or None
+        ids = [f"{cluster}:{core}" for cluster, core in cores]
+        return self._set(CoreMode.Single, num_cores=count, ids=ids)  # type: ignore[arg-type]
 
-    def set_multi_core_mode(self, clusters: Sequence[int] | None = None) -> bool:
+    def set_multi_core_mode(self, clusters: Sequence[int | str] | None = None) -> bool:
         """Run four images on the cores of a cluster."""
         return self._set(CoreMode.Multi, clusters=clusters)
 
-    def set_global4_core_mode(self, clusters: Sequence[int] | None = None) -> bool:
+    def set_global4_core_mode(self, clusters: Sequence[int | str] | None = None) -> bool:
         """Run one image on the four cores of a cluster."""
         return self._set(CoreMode.Global4, clusters=clusters)
 
@@ -44,27 +66,30 @@ class ModelConfig:
         """Run one image on all eight cores."""
         return self._set(CoreMode.Global8)
 
-    def set_global_core_mode(self, clusters: Sequence[int] | None = None) -> bool:
+    def set_global_core_mode(self, clusters: Sequence[int | str] | None = None) -> bool:
         """Old name of `set_global4_core_mode`."""
         return self.set_global4_core_mode(clusters)
 
     def force_single_npu_bundle(self, index: int) -> bool:
         """Choose one part of a model with host parts; -1 takes all."""
-        if index < -1:
+        number = whole_of("index", index)
+        if number < -1:
             return False
-        self.npu_bundle = index
+        self.npu_bundle = number
         return True
 
     def set_async_pipeline_enabled(self, enabled: bool) -> bool:
         """Accepted; the simulator has no pipeline, results are the same."""
+        SWITCH.check("enabled", enabled)
         self.async_pipeline_enabled = bool(enabled)
         return True
 
     def set_activation_slots(self, count: int) -> bool:
         """Accepted; the simulator has one activation memory, results are the same."""
-        if count < 1:
+        number = whole_of("count", count)
+        if number < 1:
             return False
-        self.activation_slots = count
+        self.activation_slots = number
         return True
 
     def get_core_mode(self) -> CoreMode:
@@ -84,15 +109,28 @@ class ModelConfig:
         mode: CoreMode,
         *,
         num_cores: int | None = None,
-        clusters: Sequence[int] | None = None,
-        ids: list[Any] | None = None,
+        clusters: Sequence[int | str] | None = None,
+        ids: list[str] | None = None,
     ) -> bool:
-        cores_fit = num_cores is None or 1 <= num_cores <= CLUSTERS * CORES_PER_CLUSTER
-        clusters_fit = all(0 <= cluster < CLUSTERS for cluster in clusters or ())
-        if not (cores_fit and clusters_fit):
+        count = None if num_cores is None else whole_of("num_cores", num_cores)
+        if clusters is not None:
+            LIST.check("clusters", clusters)
+        numbers = [_numbers("clusters", cluster, 1)[0] for cluster in clusters or ()]
+        cores_fit = count is None or 1 <= count <= CORES
+        if not cores_fit or not all(0 <= number < CLUSTERS for number in numbers):
             return False
         self.core_mode = mode
-        self.num_cores = num_cores
-        self.clusters = list(clusters or [])
+        self.num_cores = count
+        self.clusters = numbers
         self.core_ids = ids or []
         return True
+
+
+def _numbers(name: str, value: Any, count: int) -> tuple[int, ...]:
+    """Return the last `count` numbers of a core or cluster; a device number may stand before them."""
+    if count == 1 and is_whole(value):
+        return (int(value),)
+    form = "cluster:core" if count == 2 else "device:cluster"
+    if not isinstance(value, str) or not re.fullmatch(r"\d+(:\d+)?" if count == 1 else r"\d+:\d+(:\d+)?", value):
+        raise ArgumentError(f"{name} holds {value!r}, expected {'numbers or ' if count == 1 else ''}texts {form!r}")
+    return tuple(int(part) for part in value.split(":")[-count:])

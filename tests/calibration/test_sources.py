@@ -50,6 +50,44 @@ def test_ambiguous_layout_is_channel_last() -> None:
     assert np.array_equal(sample["x"], item)
 
 
+@pytest.mark.parametrize("batch", [True, False])
+@pytest.mark.parametrize("form", ["memory", "files", "stack", "manifest"])
+def test_ambiguous_layout_is_told(tmp_path: Path, form: str, batch: bool) -> None:
+    spec = InputSpec("x", (1, 3, 3, 3), "float32", "nchw")
+    items = arrays(2, (1, 3, 3, 3) if batch else (3, 3, 3))
+    save(tmp_path, items)
+    np.save(tmp_path / "stack.npy", np.stack(items))
+    (tmp_path / "manifest.json").write_text('{"calib paths": ["000.npy", "001.npy"]}')
+    data = {
+        "memory": items,
+        "files": [tmp_path / "000.npy", tmp_path / "001.npy"],
+        "stack": tmp_path / "stack.npy",
+        "manifest": tmp_path / "manifest.json",
+    }[form]
+    told: list[str] = []
+    assert len(list(open_samples(data, [spec], told.append))) == 2
+    assert len(set(told)) == 1
+    assert f"shape {list(items[0].shape)} fits the layout of the model and channel-last" in told[0]
+
+
+@pytest.mark.parametrize("shape, layout", [((1, 4, 6, 3), "nchw"), ((1, 1, 1, 1), "nchw"), ((3, 3, 3), None)])
+def test_layout_that_is_clear_is_not_told(shape: tuple[int, ...], layout: str | None) -> None:
+    told: list[str] = []
+    list(open_samples(arrays(1, shape), [InputSpec("x", shape, "float32", layout)], told.append))
+    assert told == []
+
+
+def test_a_single_named_array_must_have_the_name_of_the_input(tmp_path: Path) -> None:
+    (item,) = arrays(1)
+    np.savez(tmp_path / "unnamed.npz", item)
+    np.savez(tmp_path / "named.npz", x=item)
+    np.savez(tmp_path / "other.npz", y=item)
+    for name in ("unnamed", "named"):
+        (sample,) = open_samples(tmp_path / f"{name}.npz", [IMAGE])
+        assert np.array_equal(sample["x"], item)
+    assert "no array for input 'x'; the file holds y" in refused(tmp_path / "other.npz")
+
+
 def test_stacks_lists_and_unions(tmp_path: Path) -> None:
     items = arrays(4)
     np.save(tmp_path / "stack.npy", np.concatenate(items))

@@ -31,7 +31,7 @@ def cases(files: Files, directory: Path) -> dict[str, tuple[str, dict[str, Any]]
         "wrong shape": ("INVALID_CALIBRATION_DATA", {"calib_data_path": [GOOD[..., :3]]}),
         "wrong dtype": ("INVALID_CALIBRATION_DATA", {"calib_data_path": [GOOD.astype("c8")]}),
         "objects": ("INVALID_CALIBRATION_DATA", {"calib_data_path": [object()]}),
-        "a number": ("INVALID_CALIBRATION_DATA", {"calib_data_path": 5}),
+        "a number": ("ARGUMENT_ERROR", {"calib_data_path": 5}),
         "wrong name": ("INVALID_CALIBRATION_DATA", {"calib_data_path": [{"nope": GOOD}]}),
         "unknown target": ("TARGET_ERROR", {"target_device": "aries-xx"}),
         "no directory": ("OUTPUT_WRITE_ERROR", {"save_path": str(directory / "no" / "out.mxq")}),

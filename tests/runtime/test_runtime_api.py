@@ -172,7 +172,7 @@ def test_what_is_missing_is_refused_by_name(model: Model) -> None:
     assert error.value.code == "UNSUPPORTED_FEATURE"
     with pytest.raises(QBCompilerError, match="cache"):
         model.infer(X, cache_size=3)
-    with pytest.raises(QBCompilerError, match="1 inputs"):
+    with pytest.raises(QBCompilerError, match="1 input, 2 were given"):
         model.infer([X, X])
 
 

@@ -1,0 +1,117 @@
+"""Every documented argument refuses values of a wrong type by name, before any work."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qbcompiler import (
+    ArgumentError,
+    CalibrationConfig,
+    mblt_compile,
+    mxq_compile,
+    mxq_compile_from_mblt,
+    mxq_compile_from_source,
+    mxq_compile_with_callback,
+)
+from qbcompiler.arguments import KINDS
+from qbcompiler.demo import digits_model_path
+
+MODEL = str(digits_model_path())
+SAMPLES = [np.zeros((1, 1, 8, 8), np.float32)]
+NAMES = [
+    name
+    for name, parameter in inspect.signature(mxq_compile).parameters.items()
+    if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+]
+TEXTS = ("backend", "device", "inference_scheme", "config_preset", "model_part")
+PATHS = ("target_device", "save_path", "config_save_path", "output_subgraph_path", "model", "calib_data_path")
+
+
+def wrong_values(name: str) -> list[Any]:
+    """Values that no documentation allows for an argument."""
+    odd: list[Any] = [1.5, b"x", lambda: None]
+    if name in ("target_device", "save_path", *TEXTS):
+        return [*odd, 5, True, {}, ["x"]]
+    if name in PATHS:
+        return [1.5, b"x", 5, True]
+    if name.endswith("_config") or name in ("feed_dict", "dynamic_axes", "multi_shape", "model_part_options"):
+        return [1.5, b"x", 5, True, ["x"]]
+    return [*odd, "no", {}]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_wrong_types_are_refused_by_name(tmp_path: Path, name: str) -> None:
+    usual = {"model": MODEL, "target_device": "aries-rb", "calib_data_path": SAMPLES, "save_path": tmp_path / "a.mxq"}
+    for value in wrong_values(name):
+        for compile_it in (mxq_compile, mxq_compile_from_source):
+            if name == "model" and callable(value):
+                continue
+            with pytest.raises(ArgumentError, match=f"^{name} is ") as caught:
+                compile_it(**{**usual, name: value})
+            assert caught.value.code == "ARGUMENT_ERROR"
+    assert os.listdir(tmp_path) == []
+
+
+def test_every_argument_has_a_kind() -> None:
+    assert set(NAMES) - set(KINDS) == {"model"}
+
+
+def test_arguments_that_only_some_calls_have(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="^mblt_save_path is 5"):
+        mblt_compile(MODEL, 5)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="^mblt_save_path is not given"):
+        mblt_compile(MODEL, None)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="^feed_dict is"):
+        mblt_compile(MODEL, tmp_path / "a.mblt", feed_dict=5)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="no model is given"):
+        mblt_compile(None, tmp_path / "a.mblt")
+    with pytest.raises(ArgumentError, match="^callback is 5"):
+        mxq_compile_with_callback(MODEL, callback=5)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="^save_subgraph_type is 'x'"):
+        mxq_compile(MODEL, save_subgraph_type="x")
+    with pytest.raises(ArgumentError, match="^save_path is 5"):
+        mxq_compile_from_mblt("a.mblt", save_path=5)
+    assert os.listdir(tmp_path) == []
+
+
+def test_values_of_numpy_and_objects_are_taken(tmp_path: Path) -> None:
+    result = mxq_compile(
+        MODEL,
+        "aries-rb",
+        np.zeros((2, 1, 8, 8), np.float32),
+        tmp_path / "a.mxq",
+        bias_correction=np.bool_(True),  # type: ignore[arg-type]
+        buffer_mode=np.int64(1),  # type: ignore[arg-type]
+        calibration_config=CalibrationConfig(),
+        compile_config={},
+    )
+    assert result.output.exists()
+
+
+def test_parsing_arguments_are_ignored_with_a_warning_for_mblt(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    mblt_compile(MODEL, tmp_path / "a.mblt")
+    names = {"yolo_decode_include": False, "dynamic_axes": {"image": 0}, "multi_shape": {"image": {"axis": 2}}}
+    caplog.clear()
+    mxq_compile(tmp_path / "a.mblt", "aries-rb", SAMPLES, tmp_path / "a.mxq", **names)
+    told = [record.getMessage() for record in caplog.records]
+    assert [name for name in names if f"{name} is ignored: a .mblt is parsed already" in told] == list(names)
+
+
+def test_random_data_beside_samples_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    note = "use_random_calib has no effect: there is calibration data"
+    mxq_compile(MODEL, "aries-rb", SAMPLES, tmp_path / "a.mxq", use_random_calib=True)
+    assert [record.getMessage() for record in caplog.records].count(note) == 1
+    caplog.clear()
+    configured = {"calibDataPaths": [str(tmp_path / "absent")], "useRandomCalib": False}
+    mxq_compile(MODEL, "aries-rb", None, tmp_path / "b.mxq", use_random_calib=True, compile_config=configured)
+    told = [record.getMessage() for record in caplog.records]
+    assert "calibDataPaths of the configuration is not read: use_random_calib is given" in told
+    assert note not in told
