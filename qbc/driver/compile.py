@@ -150,6 +150,7 @@ class _Run:
             opened = read_mblt(self.source, self.ctx, self.ctx.store)
             if opened.manifest.preview:
                 raise ArgumentError(f"{str(self.source)!r} is a preview for viewing", hint="write a .mblt with parse")
+            self.ctx.report["conversion"] = opened.manifest.reports.get("conversion", [])
             return opened.module, opened.manifest
         module = self._read_source()
         provenance = {}

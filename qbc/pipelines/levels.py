@@ -75,10 +75,15 @@ def _quant_levels(module: ModuleOp) -> set[str]:
 
 
 def _npu_levels(module: ModuleOp) -> set[str]:
-    from qbc.dialects.npu import ProgramOp
+    from qbc.dialects.npu import BufferType, ProgramOp
 
-    programs = [op for op in module.ops if isinstance(op, ProgramOp)]
-    return {"npu.values" if program.body.block.args else "npu.buffers" for program in programs}
+    found = set()
+    for op in module.walk():
+        if isinstance(op, ProgramOp):
+            returned = op.return_op.values
+            buffers = any(isinstance(value.type, BufferType) for value in returned)
+            found.add("npu.buffers" if buffers else "npu.values")
+    return found
 
 
 def _has_mblt_interface(op: Operation) -> bool:

@@ -116,7 +116,7 @@ def _numbers() -> list[tuple[str, str]]:
         (cls.name, option.name)
         for cls in registry.all_passes()
         for option in registry.option_infos(cls)
-        if option.type_text in ("int", "float") and option.name not in ("method", "mode", "tie-ratio")
+        if option.type_text in ("int", "float") and option.name not in ("method", "mode", "tie-ratio", "sqnr")
     ]
 
 

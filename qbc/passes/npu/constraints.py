@@ -1,6 +1,6 @@
 """What a target can run: one function a rule, whose docstring is the rule that users read.
 
-A rule returns None where it does not apply or holds, else what it found.
+A rule returns None where it does not apply or holds, else what it found (empty where the rule says it all).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def function_unit(op: KernelOp, target: Target) -> str | None:
     """Softmax, normalization, division and 16-bit tables need the multi-function unit, which this target lacks."""
     if target.core.mfu.present or not isinstance(op, FUNCTION_UNIT_OPS):
         return None
-    return "keep this part on the host (cpu_offload), or choose a target with the unit"
+    return ""
 
 
 RULES: tuple[Rule, ...] = (

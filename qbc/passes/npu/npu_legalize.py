@@ -13,7 +13,7 @@ from qbc.passes.npu.programs import ProgramPass, commands, target_of
 
 @dataclass(frozen=True)
 class NpuLegalize(ProgramPass):
-    """Refuse what the target cannot run: one UNSUPPORTED_OP error that lists every violation of every rule.
+    """Refuse what the target cannot run: one UNSUPPORTED_OP error that lists under each rule the operations breaking it.
 
     The rules are the functions of `qbc.passes.npu.constraints`; their docstrings are the texts shown. A legal program
     is left as it is.
@@ -23,16 +23,20 @@ class NpuLegalize(ProgramPass):
 
     def run(self, op: ProgramOp, ctx: CompileContext) -> None:
         target = target_of(ctx)
-        problems = []
+        problems: dict[str, list[str]] = {}
+        refused = set()
         for command in commands(op):
             for rule in RULES:
                 found = rule(command, target)
-                if found is not None:
-                    node = "/".join(source_names(command)) or "unnamed"
-                    problems.append(f"{node} ({command.name}): {rule_text(rule)} Here: {found}.")
+                if found is None:
+                    continue
+                refused.add(command)
+                node = "/".join(source_names(command)) or "unnamed"
+                problems.setdefault(rule_text(rule), []).append(f"{node} ({command.name}){found and f': {found}'}")
         ctx.count("checked", len(commands(op)))
         if problems:
+            lines = [line for rule, nodes in problems.items() for line in (rule, *(f"  {node}" for node in nodes))]
             raise QBCompilerError(
-                f"{target.name} cannot run {len(problems)} of the operations:\n  " + "\n  ".join(problems),
+                f"{target.name} cannot run {len(refused)} of the operations:\n  " + "\n  ".join(lines),
                 code="UNSUPPORTED_OP",
             )

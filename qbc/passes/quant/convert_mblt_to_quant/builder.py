@@ -82,7 +82,7 @@ class Builder:
         """Add a float constant that becomes codes."""
         import numpy as np
 
-        value = write_blob(self.store, np.ascontiguousarray(data, dtype=np.float32))
+        value = write_blob(self.store, np.asarray(data, dtype=np.float32, order="C"))
         return self.add(quant.ConstantOp.make([], TensorType(PENDING, value.shape), {"value": value}, location))
 
     def as_float32(self, properties: Mapping[str, Attribute]) -> dict[str, Attribute]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, TensorType, f32
@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from qbc.dialects import mblt, quant
+from qbc.dialects.framework import operator
 from qbc.errors import ArgumentError, QBCompilerError
 from qbc.passes.base import CompileContext, ModulePass, source_names
 from qbc.passes.quant.convert_mblt_to_quant import direct, rewrites
@@ -54,7 +55,7 @@ class ConvertMbltToQuant(ModulePass):
         if self.method not in (0, 1, 2, 3):
             raise ArgumentError(f"calibration method is 0, 1, 2 or 3, not {self.method}")
         functions = [inner for inner in op.body.block.ops if isinstance(inner, FuncOp) and not _on_host(inner)]
-        check_convertible(functions)
+        check_convertible(functions, ctx.report.get("conversion", ()))
         for function in functions:
             _convert_function(function, ctx)
         assign_rows(op, self.method)
@@ -64,27 +65,36 @@ def _on_host(function: FuncOp) -> bool:
     return function.attributes.get("mblt.device") == StringAttr("cpu")
 
 
-def check_convertible(functions: Sequence[FuncOp]) -> None:
-    """Raise one error that lists every operation without an integer form, and refuse dynamic shapes."""
-    refused = []
-    for function in functions:
-        for op in function.body.block.ops:
-            if isinstance(op, ReturnOp):
-                continue
-            reason = rewrites.refusal(op, _HANDLED)
-            if reason is not None:
-                refused.append((", ".join(source_names(op)) or "(unnamed)", op.name.partition(".")[2], reason))
-    if refused:
-        lines = "".join(f"\n  {node}: {operator}: {reason}" for node, operator, reason in refused)
+def check_convertible(functions: Sequence[FuncOp], report: Sequence[Mapping[str, str]] = ()) -> None:
+    """Raise one error that lists every operation without an integer form, and refuse dynamic shapes.
+
+    `report` is the conversion report: why an operator stayed in the source dialect.
+    """
+    reasons = {(entry["node"], entry["operator"]): entry["reason"] for entry in report}
+    refused = [entry for function in functions for entry in _refused(function, reasons)]
+    operators = [entry for entry in refused if entry[1] != "Constant"] or refused  # constants stay for their readers
+    if operators:
+        lines = "".join(f"\n  {node or '(unnamed)'}: {operator}: {reason}" for node, operator, reason in operators)
         raise QBCompilerError(
-            f"{len(refused)} operation{'s' if len(refused) > 1 else ''} cannot run on the NPU:{lines}",
+            f"{len(operators)} operation{'s' if len(operators) > 1 else ''} cannot run on the NPU:{lines}",
             code="UNSUPPORTED_OP",
-            node=refused[0][0],
+            node=operators[0][0] or None,
             hint="Change these parts of the model; running them on the host (cpu_offload) is not available yet.",
         )
     for function in functions:
         _check_static(function)
         _check_boundary(function)
+
+
+def _refused(function: FuncOp, reasons: Mapping[tuple[str, str], str]) -> Iterator[tuple[str, str, str]]:
+    """Yield node, operator and reason of each operation without an integer form."""
+    for op in function.body.block.ops:
+        reason = None if isinstance(op, ReturnOp) else rewrites.refusal(op, _HANDLED)
+        if reason is None:
+            continue
+        names = source_names(op)
+        shown = operator(op) if op.name.startswith("framework.") else op.name.partition(".")[2]
+        yield ", ".join(names), shown, reasons.get((names[0] if names else "", shown), reason)
 
 
 def _check_static(function: FuncOp) -> None:

@@ -207,7 +207,7 @@ _MAKES_INTEGERS = (
 def refusal(op: Operation, handled: Sequence[type[Operation]]) -> str | None:
     """Return why an operation has no integer form, or None when it has one."""
     if op.name.startswith("framework."):
-        return "the operator has no mblt form"
+        return "the operator stayed in the source dialect"
     if type(op) not in handled:
         return "there is no integer form of this operation"
     if not op.results or isinstance(op, mblt.ConstantOp):
