@@ -71,8 +71,8 @@ ERROR_PAGES: dict[str, ErrorPage] = {
         "Operators have no form on the NPU, or not with these attributes and shapes. All of them are listed, each "
         "with the reason. `qbcompiler validate --model FILE` shows the same list before anything is compiled.",
         "qbcompiler compile --model other.onnx --output a.mxq --use-random-calib",
-        "ERROR [UNSUPPORTED_OP]: 1 operation cannot run on the NPU: determinant: Det: the operator has no mblt "
-        "form [node 'determinant'] (Change these parts of the model; running them on the host (cpu_offload) is "
+        "ERROR [UNSUPPORTED_OP]: 1 operation cannot run on the NPU: determinant: Det: no mblt form "
+        "[node 'determinant'] (Change these parts of the model; running them on the host (cpu_offload) is "
         "not available yet.) (in pass convert-mblt-to-quant)",
     ),
     "UNSUPPORTED_FEATURE": ErrorPage(

@@ -50,7 +50,7 @@ class Channel:
 
     def error(self, error: QBCompilerError) -> None:
         """Show the error that ends a command."""
-        text = " ".join(error.describe().split())
+        text = one_line(error.describe())
         running = f" (in pass {error.pass_name})" if error.pass_name else ""
         sys.stderr.write(f"ERROR [{error.code}]: {text}{running}\n")
 
@@ -59,6 +59,15 @@ class Channel:
         from qbcompiler.console import progress_printer
 
         return progress_printer(quiet=quiet, verbose=verbose)
+
+
+def one_line(text: str) -> str:
+    """Return a message of several lines on one: entries of a list are parted by semicolons."""
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    joined = lines[0] if lines else ""
+    for before, line in zip(lines, lines[1:], strict=False):
+        joined += f" {line}" if before.endswith((":", ".")) else f"; {line}"
+    return joined
 
 
 class JsonLines(Channel):
@@ -85,7 +94,7 @@ class JsonLines(Channel):
         self.emit("log", level="notice", message=text)
 
     def error(self, error: QBCompilerError) -> None:
-        message = " ".join(error.message.split())
+        message = one_line(error.message)
         self.emit(
             "error", code=error.code, message=message, hint=error.hint, node=error.node, **{"pass": error.pass_name}
         )

@@ -7,6 +7,7 @@ transposes, which `mblt-sink-transposes` moves and cancels. `node.refuse(reason)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -16,8 +17,17 @@ from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from qbc.dialects.common.shapes import DYNAMIC
-from qbc.dialects.framework import attribute, operands_by_position, read_constant, results_by_position, tensor_attr
+from qbc.dialects.framework import (
+    attribute,
+    operands_by_position,
+    operator,
+    read_constant,
+    results_by_position,
+    tensor_attr,
+)
 from qbc.dialects.mblt import ConstantOp, MbltOp, ReshapeOp, TransposeOp, shape_of
+from qbc.errors import QBCompilerError
+from qbc.passes.base import source_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +36,7 @@ if TYPE_CHECKING:
     from qbc.passes.base import CompileContext
 
 Converted = SSAValue | list[SSAValue | None]
+WEIGHTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "BatchNormalization"})
 CONVERSIONS: dict[str, Callable[[Node], Converted]] = {}
 
 
@@ -81,7 +92,25 @@ class Node:
 
     def array(self, index: int) -> npt.NDArray[Any] | None:
         """Return the data of a constant input, or None when it is absent or computed."""
-        return read_constant(self.state.ctx.store, self.sources[index]) if self.has(index) else None
+        return self._data(self.sources[index]) if self.has(index) else None
+
+    def _data(self, source: SSAValue | None) -> npt.NDArray[Any] | None:
+        """Return the data of a constant; one that cannot be meant (NaN, an infinite weight) is INVALID_MODEL."""
+        data = read_constant(self.state.ctx.store, source)
+        if data is None or source is None or data.dtype.kind != "f" or not data.size:
+            return data
+        low, high = data.min(), data.max()  # either is NaN where any element is
+        weighted = operator(self.op) in WEIGHTED
+        if math.isnan(low) or (weighted and math.isinf(max(-low, high))):
+            names = source_names(source.owner) if isinstance(source.owner, Operation) else ()
+            what = "NaN" if math.isnan(low) else "infinite values"
+            raise QBCompilerError(
+                f"initializer {', '.join(names)!r} holds {what}",
+                code="INVALID_MODEL",
+                node=", ".join(source_names(self.op)) or None,
+                hint="export the model again from weights that are finite",
+            )
+        return data
 
     def constant(self, index: int, what: str) -> npt.NDArray[Any]:
         """Return the data of an input that must be constant; refuses otherwise."""
@@ -105,7 +134,7 @@ class Node:
         mapped = self.state.values.get(source) or self.state.constants.get(source)
         if mapped is not None:
             return mapped
-        data = read_constant(self.state.ctx.store, source)
+        data = self._data(source)
         if data is None:
             self.refuse("an operand has no tensor data")
         value = self.constant_value(data)
