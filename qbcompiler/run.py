@@ -54,7 +54,7 @@ def run_program(path: str, inputs: Sequence[str], output_dir: Path | None, repea
 
 
 def _row(name: str, array: Array) -> tuple[str, ...]:
-    shape = "x".join(map(str, array.shape))
+    shape = "x".join(map(str, array.shape)) or "a number"
     return (name, shape, f"{array.min():.5g}", f"{array.max():.5g}", f"{array.mean():.5g}")
 
 

@@ -191,7 +191,7 @@ def _convert(array: npt.NDArray[Any], spec: InputSpec, origin: str, notice: Noti
     if array.dtype.kind != "f" and notice is not None:
         notice(f"calibration samples for input {spec.name!r} are {array.dtype}; they are read as {spec.dtype} unscaled")
     with np.errstate(over="ignore"):
-        converted = np.ascontiguousarray(array, dtype=target)
+        converted = np.asarray(array, dtype=target, order="C")
     finite = np.isfinite(converted)
     if not finite.all():
         index = tuple(int(i) for i in np.argwhere(~finite)[0])
@@ -246,9 +246,9 @@ def _convert_integers(array: npt.NDArray[Any], spec: InputSpec, origin: str) -> 
     if array.dtype.kind == "f":
         raise sample_error(f"{origin}: input {spec.name!r} expects {spec.dtype}, found {array.dtype}")
     if target.kind == "b":
-        return np.ascontiguousarray(array, dtype=target)
+        return np.asarray(array, dtype=target, order="C")
     limits = np.iinfo(target)
     low, high = int(array.min()), int(array.max())
     if low < limits.min or high > limits.max:
         raise sample_error(f"{origin}: input {spec.name!r} expects {spec.dtype}, found values from {low} to {high}")
-    return np.ascontiguousarray(array, dtype=target)
+    return np.asarray(array, dtype=target, order="C")

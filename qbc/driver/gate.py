@@ -45,7 +45,7 @@ def run_float(module: ModuleOp, ctx: CompileContext) -> Outputs | None:
         source = generator.normal(size=spec.source_shape or spec.shape)
         array = source if spec.permutation is None else source.transpose(spec.permutation)
         integer = np.dtype(spec.dtype).kind in "iub"
-        inputs[spec.name] = np.ascontiguousarray(np.zeros_like(array) if integer else array, dtype=spec.dtype)
+        inputs[spec.name] = np.asarray(np.zeros_like(array) if integer else array, dtype=spec.dtype, order="C")
     outputs = {}
     layouts = _result_layouts(func)
     for name, value in run(func, ctx.store, inputs).items():

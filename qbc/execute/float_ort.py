@@ -69,7 +69,7 @@ class FloatSession:
     def _feed(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         arrays = ordered_inputs(self.inputs, self._shapes, inputs)
         return {
-            name: np.ascontiguousarray(array, dtype=dtype)
+            name: np.asarray(array, dtype=dtype, order="C")
             for name, array, dtype in zip(self.inputs, arrays, self._dtypes, strict=True)
         }
 

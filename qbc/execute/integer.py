@@ -152,10 +152,10 @@ def _checked_input(name: str, argument: SSAValue, inputs: Mapping[str, Array]) -
             f"input {name!r} has shape {list(array.shape)}, expected {list(spec.shape)}", code="INVALID_INPUT"
         )
     if spec.dtype == "f32":
-        return np.ascontiguousarray(array, dtype=np.float32)
+        return np.asarray(array, dtype=np.float32, order="C")
     if array.dtype.kind not in "iu" or (array.size and (array.min() < -(2**31) or array.max() >= 2**31)):
         raise QBCompilerError(f"input {name!r} holds values that are no 32-bit integers", code="INVALID_INPUT")
-    return np.ascontiguousarray(array, dtype=np.int32)
+    return np.asarray(array, dtype=np.int32, order="C")
 
 
 def _step(op: Operation, store: BlobStore) -> Callable[..., Array]:
@@ -189,7 +189,7 @@ def _constant(op: Operation, store: BlobStore) -> Callable[[], Array]:
     else:
         assert isinstance(value, DenseIntOrFPElementsAttr)
         data = np.array(value.get_values()).reshape(spec.shape)
-    stored = store_codes(np.ascontiguousarray(data), spec.dtype)
+    stored = store_codes(np.asarray(data, order="C"), spec.dtype)
     return lambda: stored
 
 

@@ -13,13 +13,13 @@ STORAGE_OFFSETS: dict[str, int] = {"i8": 128, "i16": 0, "i32": 0}
 def to_bytes(codes: Array) -> Array:
     """Return i8 codes (any integer dtype, values -128..127) as offset-binary uint8: `code + 128`."""
     if codes.dtype == np.int8:
-        return np.asarray(np.ascontiguousarray(codes).view(np.uint8) ^ np.uint8(128))
+        return np.asarray(np.asarray(codes, order="C").view(np.uint8) ^ np.uint8(128))
     return (codes.astype(np.int64) + 128).astype(np.uint8)
 
 
 def to_codes(stored: Array) -> Array:
     """Return offset-binary uint8 as int8 codes; the inverse of `to_bytes`."""
-    return np.asarray(np.ascontiguousarray(stored) ^ np.uint8(128)).view(np.int8)
+    return np.asarray(np.asarray(stored, order="C") ^ np.uint8(128)).view(np.int8)
 
 
 def store_codes(codes: Array, dtype: str) -> Array:
@@ -50,4 +50,4 @@ def quantize_to_codes(x: Array, scale: float, z: int, dtype: str) -> Array:
 
 def dequantize(codes: Array, scale: float, z: int) -> Array:
     """Return `float32(code - z) * scale`, one float32 multiplication; `codes` are codes, not offset-binary bytes."""
-    return (codes.astype(np.int32) - np.int32(z)).astype(np.float32) * np.float32(scale)
+    return np.asarray((codes.astype(np.int32) - np.int32(z)).astype(np.float32) * np.float32(scale))

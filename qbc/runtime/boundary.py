@@ -98,7 +98,7 @@ def to_device(tensor: HostTensor, array: Array, wanted: str | None = None) -> tu
 
 def _store_codes(tensor: HostTensor, array: Array) -> Array:
     if array.dtype == np.uint8:
-        return np.ascontiguousarray(array)
+        return np.asarray(array, order="C")
     return store_codes(array, tensor.operand.dtype)
 
 
@@ -119,7 +119,7 @@ def _encode(tensor: HostTensor, array: Array) -> Array:
 def _pixels(tensor: HostTensor, array: Array) -> Array:
     if array.dtype != np.uint8:
         raise dtype_mismatch(f"input {tensor.name!r} has dtype {array.dtype.name}, expected uint8 values 0..255")
-    return np.ascontiguousarray(array)
+    return np.asarray(array, order="C")
 
 
 def _indices(tensor: HostTensor, array: Array) -> Array:
@@ -127,7 +127,7 @@ def _indices(tensor: HostTensor, array: Array) -> Array:
         raise dtype_mismatch(f"input {tensor.name!r} has dtype {array.dtype.name}, expected integers")
     if array.size and (int(array.min()) < _I32[0] or int(array.max()) > _I32[1]):
         raise QBCompilerError(f"input {tensor.name!r} holds values beyond 32 bits", code="INVALID_INPUT")
-    return np.ascontiguousarray(array, dtype=np.int32)
+    return np.asarray(array, dtype=np.int32, order="C")
 
 
 def to_host(tensor: HostTensor, stored: Array, forms: list[InputForm], *, as_float: bool = False) -> Array:
@@ -142,7 +142,7 @@ def to_host(tensor: HostTensor, stored: Array, forms: list[InputForm], *, as_flo
     array = codes.copy() if is_raw else dequantize(codes, tensor.scale, tensor.zero_point)
     layouts = {form.layout for form in forms if form.layout is not None}
     if layouts == {SOURCE} and tensor.source_layout:
-        array = np.ascontiguousarray(array.transpose(_TO_SOURCE[tensor.source_layout]))
+        array = np.asarray(array.transpose(_TO_SOURCE[tensor.source_layout]), order="C")
     if forms and not any(form.has_batch for form in forms) and array.shape[:1] == (1,) and array.ndim > 1:
         array = array[0]
     return array

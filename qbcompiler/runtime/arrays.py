@@ -62,10 +62,10 @@ def _is_batch(array: Array, tensor: HostTensor) -> bool:
 
 
 def split_batch(arrays: Sequence[Array], batch: int | None) -> list[list[Array]]:
-    """Return the inputs of each image."""
+    """Return the inputs of each image; single numbers belong to every image."""
     if batch is None:
         return [list(arrays)]
-    return [[array[index : index + 1] for array in arrays] for index in range(batch)]
+    return [[array[index : index + 1] if array.ndim else array for array in arrays] for index in range(batch)]
 
 
 def run_arrays(

@@ -150,14 +150,14 @@ def new_constant(ctx: CompileContext, array: Any, dtype: str = "float32") -> Con
     """Return an `mblt.constant` that holds `array` converted to `dtype`."""
     import numpy as np
 
-    return ConstantOp.of_value(write_blob(ctx.store, np.ascontiguousarray(array, dtype=dtype)))
+    return ConstantOp.of_value(write_blob(ctx.store, np.asarray(array, dtype=dtype, order="C")))
 
 
 def blob(ctx: CompileContext, array: Any) -> BlobAttr:
     """Put `array` into the store as float32."""
     import numpy as np
 
-    return write_blob(ctx.store, np.ascontiguousarray(array, dtype=np.float32))
+    return write_blob(ctx.store, np.asarray(array, dtype=np.float32, order="C"))
 
 
 def read_float64(ctx: CompileContext, op: Operation, name: str) -> Float64Array:
