@@ -1,0 +1,85 @@
+"""Pools in ceil mode, whose last window may not start in the padding at the end.
+
+The shape inference of ONNX counts that window where the padding at the begin and at the end differ; the operator, as
+runtimes compute it, does not. Such a pool gets explicit padding, which gives the same windows in floor mode, and is
+inferred again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import onnx
+
+from qbc.dialects.common.shapes import window_size
+
+POOLS = ("MaxPool", "AveragePool", "LpPool")
+
+
+def infer_with_ceil_windows(model: Any, infer: Callable[[Any], Any]) -> Any:
+    """Return the model with inferred types; the shapes of pools in ceil mode are those that runtimes give."""
+    inferred = infer(model)
+    for _ in range(sum(node.op_type in POOLS for node in model.graph.node)):
+        found = _first_miscounted(inferred.graph)
+        if found is None:
+            break
+        index, padding = found
+        _use_floor_mode(model.graph.node[index], padding)
+        _forget_shapes(model.graph)
+        inferred = infer(model)
+    return inferred
+
+
+def _first_miscounted(graph: Any) -> tuple[int, list[int]] | None:
+    """Return the number of the first pool whose inferred size is not the computed one, and its explicit padding."""
+    shapes = {value.name: _sizes(value) for value in (*graph.input, *graph.value_info, *graph.output)}
+    for index, node in enumerate(graph.node):
+        if node.op_type not in POOLS or not node.input:
+            continue
+        attributes = {entry.name: onnx.helper.get_attribute_value(entry) for entry in node.attribute}
+        before, after = shapes.get(node.input[0]), shapes.get(node.output[0])
+        if before is None or after is None or not attributes.get("ceil_mode") or "kernel_shape" not in attributes:
+            continue
+        if attributes.get("auto_pad", b"NOTSET") not in (b"", b"NOTSET"):
+            continue
+        counts, padding = _windows(before[2:], attributes)
+        if counts != after[2:] and not (attributes.get("count_include_pad") and padding != attributes.get("pads")):
+            return index, padding
+    return None
+
+
+def _windows(sizes: list[int], attributes: dict[str, Any]) -> tuple[list[int], list[int]]:
+    """Return how many windows each axis has, and the padding that gives them in floor mode."""
+    rank = len(sizes)
+    kernel = attributes["kernel_shape"]
+    pads = list(attributes.get("pads") or [0] * (2 * rank))
+    strides, dilations = (attributes.get(name) or [1] * rank for name in ("strides", "dilations"))
+    counts, ends = [], []
+    for axis, size in enumerate(sizes):
+        begin, end = pads[axis], pads[rank + axis]
+        count = window_size(size, kernel[axis], strides[axis], begin, end, dilations[axis], ceil_mode=True)
+        reach = (count - 1) * strides[axis] + dilations[axis] * (kernel[axis] - 1) + 1
+        counts.append(count)
+        ends.append(max(end, reach - size - begin))
+    return counts, [*pads[:rank], *ends]
+
+
+def _use_floor_mode(node: Any, padding: list[int]) -> None:
+    kept = [entry for entry in node.attribute if entry.name not in ("ceil_mode", "pads")]
+    del node.attribute[:]
+    node.attribute.extend([*kept, onnx.helper.make_attribute("pads", padding)])
+
+
+def _forget_shapes(graph: Any) -> None:
+    """Drop shapes that were stated for values: they may follow from the count that was wrong."""
+    for value in (*graph.value_info, *graph.output):
+        if value.type.HasField("tensor_type"):
+            value.type.tensor_type.ClearField("shape")
+
+
+def _sizes(value: Any) -> list[int] | None:
+    """Return the sizes of a tensor of rank 3 or more; None where one is not known."""
+    dims = value.type.tensor_type.shape.dim
+    known = len(dims) > 2 and all(dim.HasField("dim_value") for dim in dims)
+    return [dim.dim_value for dim in dims] if known else None
