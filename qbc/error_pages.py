@@ -86,8 +86,8 @@ ERROR_PAGES: dict[str, ErrorPage] = {
         "Quantization needs samples of real inputs, and none were given, or the directory or list holds none. "
         "Random data make a program that runs, and whose accuracy means nothing.",
         "qbcompiler compile --model model.onnx --output a.mxq",
-        "ERROR [NO_CALIBRATION_DATA]: No calibration dataset is provided (pass --calib-data-path, or "
-        "--use-random-calib for a smoke test)",
+        "ERROR [NO_CALIBRATION_DATA]: No calibration dataset is provided (pass calib_data_path (--calib-data-path), or "
+        "use_random_calib for a smoke test)",
     ),
     "INVALID_CALIBRATION_DATA": ErrorPage(
         "A sample has another shape or type than the input, holds NaN or infinity, or its file is broken. The "
@@ -171,6 +171,9 @@ ERROR_PAGES: dict[str, ErrorPage] = {
         "`NAME.blobs` beside `NAME.mlir`. A pass needs bytes that are not there.",
         "qbc-opt no_blob.mlir --pass-pipeline=func.func(mblt-fold-constants)",
         "error[MISSING_BLOB]: blob '00112233445566778899aabbccddeeff' is not in the store (pass --blobs DIR)\n"
+        "  at no_blob.mlir:2:3\n"
+        '  op: %0 = mblt.constant {value = #blob.ref<"00112233445566778899aabbccddeeff" : tensor<4xf32>>} : '
+        "tensor<4xf32>\n"
         "  while running pass mblt-fold-constants",
     ),
     "RUNTIME_ERROR": ErrorPage(

@@ -135,6 +135,11 @@ def shortened(text: str) -> str:
     return _LONG_WORD.sub(lambda match: f"{match[0][:200]}...{match[0][-60:]}", text)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 input`, `2 inputs`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 class QBCompilerError(Exception):
     """An error with a documented code, the source node it concerns, and what to do.
 

@@ -149,4 +149,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    hidden = {"annotations", "importlib", "Any", "TYPE_CHECKING"}
+    return sorted({*globals(), *__all__} - hidden)

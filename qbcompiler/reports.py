@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qbc.errors import counted
 from qbcompiler.console import human_bytes, table
 
 if TYPE_CHECKING:
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
 SLOWEST_LAYERS = 12
 ACCURACY_LAYERS = 40  # a longer table shows only the worst; --report writes all layers
+ACCURACY_COLUMNS = (
+    "signal to noise against the float model in dB: own with exact inputs, total in the integer program; "
+    "worst/step: largest error in steps of the scale"
+)
 
 
 def render_reports(result: CompileResult, *, whole: bool = False) -> list[str]:
@@ -47,7 +52,8 @@ def _conversion(report: Any) -> str:
     if not report:
         return ""
     rows = [(str(item.get("node", "")), str(item.get("operator", "")), str(item.get("reason", ""))) for item in report]
-    return f"{len(rows)} operators stay as they are in the source model\n{table(('node', 'operator', 'reason'), rows)}"
+    verb = "stays as it is" if len(rows) == 1 else "stay as they are"
+    return f"{counted(len(rows), 'operator')} {verb} in the source model\n{table(('node', 'operator', 'reason'), rows)}"
 
 
 def _accuracy(report: Any, *, whole: bool) -> str:
@@ -56,9 +62,9 @@ def _accuracy(report: Any, *, whole: bool) -> str:
     from qbc.report.accuracy import render_accuracy
 
     if whole or len(report.layers) <= ACCURACY_LAYERS:
-        return render_accuracy(report)
+        return f"accuracy ({ACCURACY_COLUMNS})\n{render_accuracy(report)}"
     note = f"accuracy, the {ACCURACY_LAYERS} worst of {len(report.layers)} layers (--report FILE writes all)"
-    return f"{note}\n{render_accuracy(report, limit=ACCURACY_LAYERS)}"
+    return f"{note}\n({ACCURACY_COLUMNS})\n{render_accuracy(report, limit=ACCURACY_LAYERS)}"
 
 
 def _latency(result: CompileResult, *, whole: bool) -> str:

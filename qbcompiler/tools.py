@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from qbc.errors import ArgumentError, QBCompilerError
+from qbc.argument_types import LIST, TABLE, TEXT, path_of, whole_of
+from qbc.errors import ArgumentError, QBCompilerError, counted
 
 # --- presets and configurations ----------------------------------------------------------------------------------
 
@@ -43,7 +44,9 @@ def dump_default_config(output_path: str | Path, preset: str | None = None) -> N
     """Write the complete configuration: YAML for .yaml and .yml, else JSON. Raises OUTPUT_WRITE_ERROR."""
     from qbc.config.files import write_config
 
-    write_config(Path(output_path), default_config(preset))
+    if preset is not None:
+        TEXT.check("preset", preset)
+    write_config(path_of("output_path", output_path), default_config(preset))
 
 
 # --- snapshots ---------------------------------------------------------------------------------------------------
@@ -71,7 +74,7 @@ def read_record(path: Path) -> tuple[str, int, dict[str, Any] | None]:
 def read_provenance(mblt_path: str | Path) -> dict[str, Any] | None:
     """Return how a .mblt or .mxq was made: producer, versions, pipeline, target, configuration, digests of the source
     and the calibration data (docs/formats.md has the keys); None when the file was made without provenance."""
-    return provenance_of(read_record(Path(mblt_path))[2])
+    return provenance_of(read_record(path_of("mblt_path", mblt_path))[2])
 
 
 def provenance_of(manifest: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -92,14 +95,14 @@ def get_body_subgraph(mblt_path: str | Path, output_path: str | Path) -> Path:
     from qbc.driver.inspect import open_mblt, unconverted
     from qbc.driver.outputs import check_output
 
-    output = Path(output_path)
-    check_output(mblt_path, output, ".mblt")
-    opened = open_mblt(Path(mblt_path))
+    source, output = path_of("mblt_path", mblt_path), path_of("output_path", output_path)
+    check_output(source, output, ".mblt")
+    opened = open_mblt(source)
     left = unconverted(opened.module)
     if left:
         shown = ", ".join(left[:5]) + (", ..." if len(left) > 5 else "")
         raise QBCompilerError(
-            f"{len(left)} operators have no form on an NPU: {shown}",
+            f"{counted(len(left), 'operator')} without a form on an NPU: {shown}",
             code="UNSUPPORTED_OP",
             hint="cut them off the source model; parts on the CPU are not available in this version",
         )
@@ -120,8 +123,10 @@ def validate_model(
     from qbc.driver.samples import main_function
     from qbcompiler.arguments import check_backend
 
+    source = path_of("model", model)
+    TEXT.check("backend", backend)
     check_backend(backend)
-    module, ctx = convert_in_memory(Path(model), input_shapes or {})
+    module, ctx = convert_in_memory(source, _checked_shapes(input_shapes or {}))
     rows = layers(module)
     left = list(ctx.report.get("conversion", []))
     macs = sum(row["macs"] for row in rows)
@@ -133,6 +138,15 @@ def validate_model(
         "unconverted": left,
         "npu_mac_share": converted / macs if macs else None,
     }
+
+
+def _checked_shapes(input_shapes: Any) -> dict[str, tuple[int, ...]]:
+    TABLE.check("input_shapes", input_shapes)
+    shapes = {}
+    for name, dims in input_shapes.items():
+        LIST.check(f"input_shapes[{name!r}]", dims)
+        shapes[name] = tuple(whole_of(f"input_shapes[{name!r}][{index}]", dim) for index, dim in enumerate(dims))
+    return shapes
 
 
 # --- graphs ------------------------------------------------------------------------------------------------------
@@ -181,7 +195,7 @@ def read_mblt_graph_info(path: str | Path) -> tuple[dict[str, Any], list[Subgrap
     from qbc.driver.inspect import graph_operations, layer_name, layer_type, open_mblt
     from qbc.driver.samples import main_function
 
-    opened = open_mblt(Path(path))
+    opened = open_mblt(path_of("path", path))
     func = main_function(opened.module)
     numbers: dict[Any, int] = {value: index for index, value in enumerate(func.args)}
     operators = []

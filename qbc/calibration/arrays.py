@@ -80,7 +80,8 @@ def read_arrays(path: Path) -> Array | dict[str, Array]:
 
 
 def _reason(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+    text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return "it ends before its data do" if "mmap length" in text else text
 
 
 def _pickle_hint(error: BaseException) -> str | None:

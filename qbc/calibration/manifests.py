@@ -19,6 +19,7 @@ import numpy.typing as npt
 from qbc.calibration.arrays import ARRAY_SUFFIXES, read_single_array
 from qbc.calibration.files import IMAGE_SUFFIXES, Reading, resolve_listed
 from qbc.calibration.inputs import InputSpec, accepted_shapes, assign_by_shape, may_have, sample_error, tell_layout
+from qbc.errors import counted
 
 Shape = tuple[int, ...]
 
@@ -130,7 +131,7 @@ def _assign(manifest: Manifest, reading: Reading) -> tuple[str, ...]:
     columns = len(manifest.rows[0])
     if columns != len(specs):
         raise sample_error(
-            f"{manifest.path}: the rows have {columns} files, the model has {len(specs)} inputs "
+            f"{manifest.path}: the rows have {counted(columns, 'file')}, the model has {counted(len(specs), 'input')} "
             f"({', '.join(spec.name for spec in specs)})"
         )
     if manifest.names:

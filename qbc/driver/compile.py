@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from qbc.artifact.manifest import Manifest
 
 
-@dataclass
+@dataclass(repr=False)
 class CompileResult:
     """What a compilation left: the file, the module, the context with notices and reports, and the timing."""
 
@@ -45,6 +45,10 @@ class CompileResult:
     ctx: DriverContext
     manifest: Manifest
     timing: Timing = field(default_factory=Timing)
+
+    def __repr__(self) -> str:
+        """Return the file and what to look at, not the whole module."""
+        return f"CompileResult({str(self.output)!r}, notices={len(self.ctx.notices)}, reports={sorted(self.reports)})"
 
     @property
     def reports(self) -> dict[str, Any]:
@@ -121,7 +125,7 @@ class _Run:
             raise QBCompilerError(
                 "No calibration dataset is provided",
                 code="NO_CALIBRATION_DATA",
-                hint="pass --calib-data-path, or --use-random-calib for a smoke test",
+                hint="pass calib_data_path (--calib-data-path), or use_random_calib for a smoke test",
             )
         self._set_target(base, phases)
         self._bind_samples(module)

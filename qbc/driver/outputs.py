@@ -53,7 +53,7 @@ def check_suffix(path: Path, allowed: Sequence[str], notice: Callable[[str], Non
     if suffix in KINDS:
         raise ArgumentError(
             f"{str(path)!r} names {KINDS[suffix]}, this run writes {content}",
-            hint=f"name a {' or '.join(allowed)} file",
+            hint=f"name a file with the suffix {' or '.join(allowed)}",
         )
     notice(f"{str(path)!r} holds {content}: commands know it by the suffix {allowed[0]}, which it lacks")
 
@@ -62,7 +62,7 @@ def check_output(source: str | Path, output: Path, suffix: str) -> None:
     """Check the one output of a command that reads `source`: another file, with the suffix, that can be written."""
     check_files([source], [output])
     if output.suffix.lower() != suffix:
-        raise ArgumentError(f"{str(output)!r} has not the suffix {suffix}", hint=f"name a {suffix} file")
+        raise ArgumentError(f"{str(output)!r} has not the suffix {suffix}", hint="name a file that has it")
     check_writable(output)
 
 

@@ -109,7 +109,7 @@ def _fact(leaf: Any, hint: Any, key: str, path: Path) -> Fact:
     elif hint == tuple[str, ...] and isinstance(value, list):
         value = tuple(map(str, value))
     if hint in (int, float, bool) and type(value) is not hint:
-        raise _error(path, f"needs a {hint.__name__} at {key}, found {value!r}")
+        raise _error(path, f"needs {hint.__name__} at {key}, found {value!r}")
     return Fact(value, STATUSES[leaf[1]], leaf[2])
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from qbc.errors import ArgumentError
+from qbc.errors import ArgumentError, counted
 from qbcompiler.channel import channel
 
 
@@ -98,13 +98,13 @@ def _validation_text(found: dict[str, Any]) -> str:
     tensors = [(kind[:-1], tensor) for kind in ("inputs", "outputs") for tensor in found[kind]]
     rows = [(kind, tensor["name"], _dims(tensor["shape"]), tensor["type"]) for kind, tensor in tensors]
     lines = [table(("", "name", "shape", "type"), rows)]
-    lines.append(f"{found['layers']} layers, {found['macs'] / 1e6:.2f} M multiply-accumulates")
+    lines.append(f"{counted(found['layers'], 'layer')}, {found['macs'] / 1e6:.2f} M multiply-accumulates")
     if not found["unconverted"]:
         return "\n".join([*lines, "every operator has a form on the NPU"])
     left = [(item["node"], item["operator"], item["reason"]) for item in found["unconverted"]]
     share = found["npu_mac_share"]
     of_all = "" if share is None else f"; the others do {share:.1%} of the multiply-accumulates"
-    lines.append(f"{len(left)} operators have no form on the NPU{of_all}")
+    lines.append(f"{counted(len(left), 'operator')} without a form on the NPU{of_all}")
     return "\n".join([*lines, table(("node", "operator", "reason"), left)])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -209,3 +210,8 @@ def test_completion_in_bash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         command = ["bash", "-c", words.format(given, position)]
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
         assert done.stdout.strip() == expected
+
+
+def test_the_version_needs_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert re.fullmatch(r"qbcompiler \d+\.\d+\.\d+\S*\n", capsys.readouterr().out)

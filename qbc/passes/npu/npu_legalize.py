@@ -13,7 +13,7 @@ from qbc.passes.npu.programs import ProgramPass, commands, target_of
 
 @dataclass(frozen=True)
 class NpuLegalize(ProgramPass):
-    """Refuse what the target cannot run: one UNSUPPORTED_OP error that lists under each rule the operations breaking it.
+    """Refuse what the target cannot run: one UNSUPPORTED_OP error that lists the operations under the rules they break.
 
     The rules are the functions of `qbc.passes.npu.constraints`; their docstrings are the texts shown. A legal program
     is left as it is.

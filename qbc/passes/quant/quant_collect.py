@@ -263,5 +263,5 @@ def _no_samples(message: str) -> QBCompilerError:
     return QBCompilerError(
         message,
         code="NO_CALIBRATION_DATA",
-        hint="pass --calib-data-path DIR, or --use-random-calib for a smoke test",
+        hint="pass calib_data_path (--calib-data-path), or use_random_calib for a smoke test",
     )

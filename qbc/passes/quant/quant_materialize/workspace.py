@@ -75,8 +75,8 @@ class Workspace:
             return
         worst = max(self.raised_channels, key=self.raised_channels.__getitem__)
         self.ctx.notice(
-            f"the weights of {sum(self.raised_channels.values())} output channels in {len(self.raised_channels)} layers "
-            f"are tiny beside their bias, so their weight scale was raised (most in {worst}: "
+            f"the weights of {sum(self.raised_channels.values())} output channels in {len(self.raised_channels)} "
+            f"layers are tiny beside their bias, so their weight scale was raised (most in {worst}: "
             f"{self.raised_channels[worst]})"
         )
 
