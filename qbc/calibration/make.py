@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qbc.argument_types import TEXT, described, path_of, whole_of
 from qbc.atomic import atomic_write, write_file
 from qbc.calibration.arrays import tensor_to_array
 from qbc.calibration.files import IMAGE_SUFFIXES
@@ -46,7 +47,7 @@ def make_calib_man(
 ) -> Path:
     """Like `make_calib`, with a function of your own: it gets the path of a picture, returns an array or tensor."""
     if not callable(pre_ftn):
-        raise ArgumentError(f"pre_ftn is {type(pre_ftn).__name__}, expected a function from a path to an array")
+        raise ArgumentError(f"pre_ftn is {described(pre_ftn)}, expected a function from a path to an array")
 
     def apply(path: Path) -> Array:
         result = pre_ftn(str(path))
@@ -63,11 +64,14 @@ def make_calib_man(
 def _make(
     apply: Callable[[Path], Array], data_dir: str | Path, save_dir: str | Path, save_name: str, max_size: int | None
 ) -> Path:
+    TEXT.check("save_name", save_name)
+    pictures_directory, target_directory = path_of("data_dir", data_dir), path_of("save_dir", save_dir)
+    limit = None if max_size is None else whole_of("max_size", max_size)
     if not save_name or Path(save_name).name != save_name:
         raise ArgumentError(f"save_name {save_name!r} is not a plain name")
-    pictures = _pictures(Path(data_dir), max_size)
-    directory = Path(save_dir) / save_name
-    targets = _targets(pictures, Path(data_dir), directory)
+    pictures = _pictures(pictures_directory, limit)
+    directory = target_directory / save_name
+    targets = _targets(pictures, pictures_directory, directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         odd = sorted({path.name for path in directory.iterdir()} - {path.name for path in targets})
@@ -81,7 +85,7 @@ def _make(
             with atomic_write(target) as handle:
                 np.save(handle, apply(picture), allow_pickle=False)
         listing = "".join(f"{save_name}/{target.name}\n" for target in targets)
-        write_file(Path(save_dir) / f"{save_name}.txt", listing)
+        write_file(target_directory / f"{save_name}.txt", listing)
     except OSError as error:
         message = f"cannot write the calibration set {directory}: {error.strerror or error}"
         raise QBCompilerError(message, code="OUTPUT_WRITE_ERROR") from None

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qbc.argument_types import path_of
 from qbc.calibration.inputs import sample_error
 from qbc.calibration.resampling import MODES, Resampling
 from qbc.calibration.steps import CenterCrop, Normalize, Resize, Step, SwapColours
@@ -81,7 +82,7 @@ class _SetOrder:
 
 def read_recipe(source: str | Path | Mapping[str, Any]) -> Recipe:
     """Check a recipe (a YAML file, or its content); raises CONFIG_ERROR naming the key that is wrong."""
-    content = source if isinstance(source, Mapping) else _read_yaml(Path(source))
+    content = source if isinstance(source, Mapping) else _read_yaml(path_of("args_pre", source))
     _known("the recipe", content, TOP_KEYS)
     if str(content.get("Datatype", "Image")).lower() != "image":
         raise _error(f"Datatype {content['Datatype']!r} is not known; accepted is Image")

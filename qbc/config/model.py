@@ -126,16 +126,20 @@ class CompileConfig(ConfigSection):
     @classmethod
     def from_file(cls, path: str | Path, *, strict: bool = False) -> "CompileConfig":
         """Read a .json, .yaml or .yml file; keys of older releases give warnings, conflicts too (`strict`: errors)."""
+        from qbc.argument_types import SWITCH, path_of
         from qbc.config.files import read_config
 
-        return read_config(Path(path), strict=strict)
+        SWITCH.check("strict", strict)
+        return read_config(path_of("path", path), strict=bool(strict))
 
     @classmethod
     def from_preset(cls, name: str) -> "CompileConfig":
         """Return the configuration of a preset over the defaults."""
+        from qbc.argument_types import TEXT
         from qbc.config.resolve import Request, resolve
         from qbc.pipelines.phases import load_preset
 
+        TEXT.check("name", name)
         preset = load_preset(name)
         return resolve(Request(presets=preset.layers, preset_name=preset.name), features=False).config
 

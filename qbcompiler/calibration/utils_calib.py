@@ -10,6 +10,7 @@ def list_calib_files_in_json(path: str | Path) -> list[list[str]]:
 
     Paths are resolved as the compiler does it: beside the manifest first, then from the working directory.
     """
+    from qbc.argument_types import path_of
     from qbc.calibration.manifests import read_manifest
 
-    return [[str(file) for file in row] for row in read_manifest(Path(path)).rows]
+    return [[str(file) for file in row] for row in read_manifest(path_of("path", path)).rows]

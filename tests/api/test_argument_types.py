@@ -13,13 +13,21 @@ import pytest
 from qbcompiler import (
     ArgumentError,
     CalibrationConfig,
+    CompileConfig,
+    dump_default_config,
+    get_body_subgraph,
     mblt_compile,
     mxq_compile,
     mxq_compile_from_mblt,
     mxq_compile_from_source,
     mxq_compile_with_callback,
+    read_mblt_graph_info,
+    read_provenance,
+    validate_model,
 )
 from qbcompiler.arguments import KINDS
+from qbcompiler.calibration import make_calib, make_calib_man
+from qbcompiler.calibration.utils_calib import list_calib_files_in_json
 from qbcompiler.demo import digits_model_path
 
 MODEL = str(digits_model_path())
@@ -115,3 +123,42 @@ def test_random_data_beside_samples_is_told(tmp_path: Path, caplog: pytest.LogCa
     told = [record.getMessage() for record in caplog.records]
     assert "calibDataPaths of the configuration is not read: use_random_calib is given" in told
     assert note not in told
+
+
+@pytest.mark.parametrize("value", [5, None, 1.5, b"x", True])
+def test_functions_around_compilation(tmp_path: Path, value: Any) -> None:
+    calls = {
+        "output_path": [lambda: dump_default_config(value), lambda: get_body_subgraph("a.mblt", value)],
+        "mblt_path": [lambda: read_provenance(value), lambda: get_body_subgraph(value, tmp_path / "b.mblt")],
+        "model": [lambda: validate_model(value)],
+        "path": [
+            lambda: read_mblt_graph_info(value),
+            lambda: CompileConfig.from_file(value),
+            lambda: list_calib_files_in_json(value),
+        ],
+        "name": [lambda: CompileConfig.from_preset(value)],
+        "backend": [lambda: validate_model(MODEL, value)],
+        "args_pre": [lambda: make_calib(value, tmp_path, tmp_path, "a")],
+        "pre_ftn": [lambda: make_calib_man(value, tmp_path, tmp_path, "a")],
+        "data_dir": [lambda: make_calib_man(str, value, tmp_path, "a")],
+        "save_dir": [lambda: make_calib_man(str, tmp_path, value, "a")],
+        "save_name": [lambda: make_calib_man(str, tmp_path, tmp_path, value)],
+    }
+    if value is not None:
+        calls["preset"] = [lambda: dump_default_config(tmp_path / "a.yaml", value)]
+        calls["input_shapes"] = [lambda: validate_model(MODEL, input_shapes=value)]
+    if value not in (None, 5):
+        calls["max_size"] = [lambda: make_calib_man(str, tmp_path, tmp_path, "a", value)]
+    for name, group in calls.items():
+        for call in group:
+            with pytest.raises(ArgumentError, match=f"^{name} is "):
+                call()
+    assert os.listdir(tmp_path) == []
+
+
+def test_shapes_are_lists_of_whole_numbers() -> None:
+    with pytest.raises(ArgumentError, match=r"^input_shapes\['image'\] is 5"):
+        validate_model(MODEL, input_shapes={"image": 5})  # type: ignore[dict-item]
+    with pytest.raises(ArgumentError, match=r"^input_shapes\['image'\]\[1\] is 1.5"):
+        validate_model(MODEL, input_shapes={"image": (1, 1.5)})  # type: ignore[dict-item]
+    assert validate_model(MODEL, input_shapes={"image": [1, 1, 8, 8]})["layers"]  # type: ignore[dict-item]

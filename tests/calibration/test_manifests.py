@@ -108,7 +108,7 @@ def test_names_do_not_excuse_wrong_arrays(tmp_path: Path) -> None:
         ({}, "calib paths"),
         ({"calib_paths": {}}, "calib paths"),
         ({"calib_paths": [[1]]}, "row 0"),
-        ({"calib_paths": [["0_image.npy"]]}, "1 files"),
+        ({"calib_paths": [["0_image.npy"]]}, "1 file,"),
         ({"calib_paths": [["0_image.npy", "0_mask.npy"], ["0_image.npy"]]}, "row 1"),
         ({"calib_paths": [["0_image.npy", "nowhere.npy"]]}, "nowhere.npy"),
         ({"info": [], "calib_paths": []}, "info"),
