@@ -72,7 +72,7 @@ class Pass(ABC):
 
     name: ClassVar[str]
     anchor: ClassVar[str]  # operation the pass runs on: builtin.module, func.func or npu.program
-    needs: ClassVar[tuple[str, ...]] = ()  # dialects or levels (qbc.pipelines.levels), one of which must be present
+    needs: ClassVar[tuple[str, ...]] = ()  # dialects or levels (qbc.passes.levels), one of which must be present
     produces: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
@@ -198,6 +198,17 @@ def pass_error(op: Operation, message: str, *, code: str = "VERIFY_ERROR", hint:
     return error
 
 
+def locate_blob(error: QBCompilerError, module: ModuleOp) -> None:
+    """Add to an error about a blob the first operation that names it."""
+    from qbc.dialects.blob.handles import blob_keys
+
+    for op in module.walk():
+        if not op.regions and any(key in error.message for key in blob_keys(op)):
+            error.operation = op
+            error.node = error.node or ", ".join(source_names(op)) or None
+            return
+
+
 def array_of(ctx: CompileContext, handle: Any) -> npt.NDArray[np.generic]:
     """Return the data behind a blob attribute (read-only)."""
     from qbc.dialects.blob import read_blob
@@ -216,6 +227,7 @@ __all__ = [
     "check_options",
     "erase_dead_ops",
     "fuse_locations",
+    "locate_blob",
     "name_loc",
     "pass_error",
     "rewrite",

@@ -13,9 +13,9 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException
 
 from qbc.errors import QBCompilerError, file_error
-from qbc.passes.base import CompileContext, Pass, source_names
+from qbc.passes.base import CompileContext, Pass, locate_blob
+from qbc.passes.levels import check_needs
 from qbc.pipelines.grammar import Nest, PassCall, Pipeline
-from qbc.pipelines.levels import check_needs
 from qbc.pipelines.registry import complete, instantiate
 from qbc.pipelines.verify import verify_module
 
@@ -105,7 +105,7 @@ def _run_step(
     except QBCompilerError as error:
         error.pass_name = error.pass_name or step.name
         if error.code == "MISSING_BLOB" and error.operation is None:
-            _locate_blob(error, module)
+            locate_blob(error, module)
         for instrumentation in instrumentations:
             instrumentation.failed(step, remaining, error)
         raise
@@ -145,17 +145,6 @@ def _anchors(module: ModuleOp, anchor: str) -> Iterator[Operation]:
     for op in module.ops:
         if op.name == anchor and any(region.blocks for region in op.regions):
             yield op
-
-
-def _locate_blob(error: QBCompilerError, module: ModuleOp) -> None:
-    """Add to an error about a blob the first operation that names it."""
-    from qbc.dialects.blob.handles import blob_keys
-
-    for op in module.walk():
-        if not op.regions and any(key in error.message for key in blob_keys(op)):
-            error.operation = op
-            error.node = error.node or ", ".join(source_names(op)) or None
-            return
 
 
 def _verify_after(module: ModuleOp, name: str) -> None:

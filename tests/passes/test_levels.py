@@ -15,8 +15,8 @@ from qbc.driver.samples import BoundSamples
 from qbc.errors import QBCompilerError
 from qbc.frontends.onnx import import_onnx
 from qbc.passes.base import Pass
+from qbc.passes.levels import LEVELS, present_levels
 from qbc.pipelines.grammar import PassCall, Pipeline, parse_pipeline
-from qbc.pipelines.levels import LEVELS, present_levels
 from qbc.pipelines.phases import load_preset
 from qbc.pipelines.registry import all_passes
 from qbc.pipelines.runner import run_pipeline, steps_of
