@@ -105,7 +105,7 @@ class _Conversion:
             if division_factor(self.func, argument.index) is not None:
                 host = HostTensorAttr.of(label, "u8", host.scale.value.data, host.zero_point.value.data, layout or "")
             value = self.block.insert_arg(tensor, len(self.block.args))
-            value.name_hint = argument.name_hint
+            value.name_hint = argument.name_hint or None
             self.values[argument] = value
             for use in argument.uses:
                 if use.operation.name == "quant.quantize":
@@ -158,7 +158,7 @@ class _Conversion:
         new = self._constant(op) if op.name == "quant.constant" else self._kernel_op(op)
         new.location = op.location
         self.block.add_op(new)
-        new.results[0].name_hint = op.results[0].name_hint
+        new.results[0].name_hint = op.results[0].name_hint or None
         self.values[op.results[0]] = new.results[0]
 
     def _constant(self, op: Operation) -> ConstantOp:

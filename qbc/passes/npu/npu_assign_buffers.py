@@ -58,7 +58,7 @@ class _Builder:
     def add_buffer(self, value: SSAValue, buffer: BufferOp, source: Operation | None) -> None:
         if source is not None:
             buffer.location = source.location
-        buffer.buffer.name_hint = value.name_hint
+        buffer.buffer.name_hint = value.name_hint or None
         self.places.append(buffer)
         self.values[value] = buffer.buffer
 
@@ -66,13 +66,13 @@ class _Builder:
         if isinstance(op, ConstantOp):
             new = ConstantOp.build(properties={"value": op.value}, result_types=[BufferType()])
             new.location = op.location
-            new.result.name_hint = op.result.name_hint
+            new.result.name_hint = op.result.name_hint or None
             self.places.append(new)
             self.values[op.result] = new.result
         elif isinstance(op, ReshapeOp):
             view = ViewOp.make(self.values[op.inputs[0]], value_type(op.output[0]))
             view.location = op.location
-            view.buffer.name_hint = op.output[0].name_hint
+            view.buffer.name_hint = op.output[0].name_hint or None
             self.body.append(view)
             self.values[op.output[0]] = view.buffer
         elif isinstance(op, KernelOp):

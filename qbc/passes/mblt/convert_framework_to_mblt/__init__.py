@@ -72,7 +72,7 @@ def _convert_function(function: FuncOp, ctx: CompileContext, report: list[dict[s
     nodes = named_nodes(function)
     state = FunctionState(ctx, block, dict(zip(old.args, block.args, strict=True)))
     for source, target in zip(old.args, block.args, strict=True):
-        target.name_hint = source.name_hint
+        target.name_hint = source.name_hint or None
         target.location = source.location
     for op in old.ops:
         if isinstance(op, FrameworkConstantOp):

@@ -164,7 +164,7 @@ def _replace_body(function: FuncOp, block: Block) -> None:
     old = region.block
     for before, after in zip(old.args, block.args, strict=True):
         after.location = before.location
-        after.name_hint = before.name_hint
+        after.name_hint = before.name_hint or None
     region.detach_block(old)
     region.add_block(block)
     old.erase(safe_erase=False)
