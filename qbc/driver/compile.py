@@ -155,6 +155,7 @@ class _Run:
             if opened.manifest.preview:
                 raise ArgumentError(f"{str(self.source)!r} is a preview for viewing", hint="write a .mblt with parse")
             self.ctx.report["conversion"] = opened.manifest.reports.get("conversion", [])
+            self._check_recorded_pipeline(opened.manifest.pipeline)
             return opened.module, opened.manifest
         module = self._read_source()
         provenance = {}
@@ -163,6 +164,17 @@ class _Run:
 
             provenance = {"record_version": RECORD_VERSION, "source": source_record(self.source, self._external)}
         return module, Manifest(producer="qbcompiler", versions=tool_versions(), provenance=provenance)
+
+    def _check_recorded_pipeline(self, text: str) -> None:
+        """The pipeline of a snapshot becomes part of the executable's: a damaged one is a damaged file."""
+        try:
+            complete(parse_pipeline(text))
+        except QBCompilerError as error:
+            raise QBCompilerError(
+                f"{str(self.source)!r} records a pipeline that cannot be read: {error.message}",
+                code="INVALID_SNAPSHOT",
+                hint="build the file again from its source",
+            ) from None
 
     def _read_source(self) -> ModuleOp:
         """Import the source; dimensions that stay symbolic may come from the first calibration sample."""
