@@ -56,7 +56,7 @@ def test_half_the_bandwidth_changes_the_layers_whose_transfers_then_take_longest
     for command, old, new in zip(program.commands, _seconds(program, target), _seconds(program, slower), strict=True):
         assert new == pytest.approx(max(old, 2 * external_bytes(command, program) / bandwidth), rel=EXACT)
         changed += new > old
-    assert 0 < changed
+    assert changed > 0
 
 
 def test_totals_are_sums_of_layers(program: Program) -> None:
