@@ -193,6 +193,20 @@ def shapes_of_feed(feed_dict: Mapping[str, Any] | None) -> dict[str, tuple[int, 
             continue
         shape = getattr(value, "shape", None)
         if shape is None:
-            raise ArgumentError(f"feed_dict[{name!r}] is {described(value)}, expected an array or tensor")
+            shape = _shape_of_list(name, value)
         shapes[name] = tuple(int(dim) for dim in shape)
     return shapes
+
+
+def _shape_of_list(name: str, value: Any) -> tuple[int, ...]:
+    """Return the shape of nested lists of numbers."""
+    import numpy as np
+
+    try:
+        array = np.asarray(value) if isinstance(value, list | tuple) else None
+    except ValueError:  # rows of different lengths
+        array = None
+    if array is None or array.dtype.kind not in "biuf":
+        expected = "an array, a tensor, or nested lists of numbers in equal rows"
+        raise ArgumentError(f"feed_dict[{name!r}] is {described(value)}, expected {expected}")
+    return array.shape

@@ -72,5 +72,6 @@ def nearest_key(cls: type[ConfigSection] | None, key: str) -> str | None:
     if cls is None:
         return None
     aliases = {name: field.alias or name for name, field in cls.model_fields.items()}
+    aliases |= {to_snake(key): key for key in cls.groups}
     near = difflib.get_close_matches(to_snake(key), list(aliases), n=1)
     return aliases[near[0]] if near else None

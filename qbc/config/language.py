@@ -166,7 +166,11 @@ class EquivalentTransformationConfig(ConfigSection):
     VO = VoTransformation
     SpinR1 = SpinR1Transformation
     SpinR2 = SpinR2Transformation
+    QkRotation = Transformation
+    FeedForwardMultiLut = Transformation
+    FlattenQuant = LearnedTransformation
     OptimizeFfn = OptimizeFfnTransformation
+    OptimizeFFN = OptimizeFfnTransformation
     HeadOutChRotation = HeadOutChRotationTransformation
 
     norm_conv: NormConvTransformation = Field(default_factory=NormConvTransformation, alias="NormConv")

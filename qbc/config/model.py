@@ -97,6 +97,7 @@ class CompileConfig(ConfigSection):
         default_factory=dict, description="pass pipelines that replace those of phases"
     )
 
+    groups = tuple(GROUPS)
     moved = {
         "optq": Moved("hessian_quant", "1.3", "the method has more solvers than one"),
         "layer_bias_correction": Moved("bias_correction", "1.4", "it is computed in one pass"),

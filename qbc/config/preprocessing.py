@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from qbc.config.section import ConfigSection
+from qbc.config.section import ConfigSection, warn
 
 Positive = Annotated[int, Field(ge=1, le=65536)]
 LARGEST = 1e6  # of means and deviations; pixels go to 255
@@ -60,6 +60,14 @@ class LetterboxConfig(ConfigSection):
     align_type: Literal[0, 1] = Field(default=0, description="0 in the middle, 1 at the top left")
     backend: Backend = "torch"
     fuse_into_first_layer: Literal[False] = Field(default=False, description="not available: resizing is not fused")
+    source_height: Positive | None = Field(default=None, description="without effect: only a fused letterbox reads it")
+    source_width: Positive | None = Field(default=None, description="without effect: only a fused letterbox reads it")
+
+    @model_validator(mode="after")
+    def _note(self) -> LetterboxConfig:
+        if self.source_height is not None or self.source_width is not None:
+            warn("letterbox: sourceHeight and sourceWidth have no effect, resizing is not fused into the program")
+        return self
 
 
 class NormalizeConfig(ConfigSection):

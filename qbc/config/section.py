@@ -83,6 +83,7 @@ class ConfigSection(BaseModel):
     )
 
     moved: ClassVar[Mapping[str, Moved]] = {}
+    groups: ClassVar[tuple[str, ...]] = ()  # keys that hold sections of this one in files
 
     @model_validator(mode="wrap")
     @classmethod
@@ -135,7 +136,11 @@ def field_names(cls: type[ConfigSection], data: Mapping[Any, Any]) -> dict[Any, 
 def _both_spellings(cls: type[ConfigSection], name: str, first: Any, second: Any) -> Any:
     section = section_class(cls, name)
     if section is not None and isinstance(first, Mapping) and isinstance(second, Mapping):
-        return merge(field_names(section, first), field_names(section, second))
+        merged = field_names(section, first)
+        for key, value in field_names(section, second).items():
+            same = key not in merged or merged[key] == value
+            merged[key] = value if same else _both_spellings(section, key, merged[key], value)
+        return merged
     alias = cls.model_fields[name].alias if name in cls.model_fields else name
     raise QBCompilerError(
         f"{name!r} is set twice with different values, as {name!r} and as {alias!r}",

@@ -17,15 +17,23 @@ class Parser(argparse.ArgumentParser):
     """Argument mistakes become ArgumentError with the nearest right spelling, and are shown like all errors."""
 
     def error(self, message: str) -> NoReturn:
-        near = self._nearest(message)
+        help_ = self._help(message)
         usage = f"{self.prog} --help shows the usage"
-        raise ArgumentError(message, hint=f"did you mean {near}? {usage}" if near else usage)
+        raise ArgumentError(message, hint=f"{help_} {usage}" if help_ else usage)
 
-    def _nearest(self, message: str) -> str | None:
-        """Return what was probably meant, for an unknown flag or an unknown choice."""
+    def _help(self, message: str) -> str | None:
+        """Return what was probably meant, or which commands take the flag that the given one does not."""
         flag = re.search(r"unrecognized arguments:.*?(--[\w-]+)", message)
+        owners = [] if flag is None else [name for name, inner in self._commands() if flag[1] in inner.all_flags()]
+        if flag is not None and owners:
+            return f"{flag[1]} is a flag of {', '.join(owners)};"
+        near = self._nearest(message, None if flag is None else flag[1])
+        return f"did you mean {near}?" if near else None
+
+    def _nearest(self, message: str, flag: str | None) -> str | None:
+        """Return the nearest right spelling of an unknown flag or an unknown choice."""
         if flag is not None:
-            found = difflib.get_close_matches(flag[1], sorted(self.all_flags()), n=1)
+            found = difflib.get_close_matches(flag, sorted(self.all_flags()), n=1)
             return found[0] if found else None
         choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         if choice is None:
@@ -39,10 +47,14 @@ class Parser(argparse.ArgumentParser):
         flags: set[str] = set()
         for action in self._actions:
             flags.update(text for text in action.option_strings if text.startswith("--"))
-            if isinstance(action, argparse._SubParsersAction):
-                for inner in action.choices.values():
-                    flags |= inner.all_flags()
+        for _, inner in self._commands():
+            flags |= inner.all_flags()
         return flags
+
+    def _commands(self) -> list[tuple[str, Parser]]:
+        """Return the commands with their parsers."""
+        actions = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
+        return [command for action in actions for command in action.choices.items()]
 
 
 def parse_input_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:

@@ -145,6 +145,8 @@ def test_result_names_the_file_and_reports(tmp_path: Path, samples: Any) -> None
         ({"calib_data_pth": "x"}, "ARGUMENT_ERROR"),
         ({"target_device": "aries_rb"}, "TARGET_ERROR"),
         ({"feed_dict": {"image": 3}}, "ARGUMENT_ERROR"),
+        ({"feed_dict": {"image": [[1.0], [1.0, 2.0]]}}, "ARGUMENT_ERROR"),
+        ({"feed_dict": {"image": np.zeros((1, 1, 8, 9)).tolist()}}, "SHAPE_ERROR"),
     ],
 )
 def test_refused(tmp_path: Path, samples: Any, arguments: dict[str, Any], code: str) -> None:

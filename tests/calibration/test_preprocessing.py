@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from qbc.calibration.preprocessing import make_pipeline, make_preprocessing
 from qbc.config.preprocessing import PreprocessingConfig
+from qbc.config.section import ConfigWarning
 from qbc.errors import QBCompilerError
 from tests.support.photos import photos
 
@@ -149,6 +150,13 @@ def test_wrong_operations_name_what_is_accepted(operation: dict[str, Any], words
     with pytest.raises((ValidationError, QBCompilerError)) as caught:
         PreprocessingConfig(apply=True, pipeline=[operation])
     assert all(word in str(caught.value) for word in words)
+
+
+def test_the_source_size_of_a_letterbox_is_noted() -> None:
+    letterbox = {"op": "letterbox", "height": 40, "width": 40}
+    with pytest.warns(ConfigWarning, match="no effect"):
+        noted = run(photos()[0], {**letterbox, "sourceHeight": 80, "sourceWidth": 80})
+    assert np.array_equal(noted, run(photos()[0], letterbox))
 
 
 def test_only_what_is_not_fused_runs() -> None:

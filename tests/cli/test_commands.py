@@ -162,6 +162,7 @@ def test_errors_as_json_lines(
         (["compile", "--model", MODEL, "--output", "{out}", "--compile-config", "x.toml", "--use-random-calib"],
          "name it .json, .yaml, .yml"),
         (["completion", "bsh"], "did you mean bash?"),
+        (["quantize", "--mblt", "a.mblt", "--output", "{out}", "--cpu-offload"], "--cpu-offload is a flag of compile, parse, validate;"),
     ],
 )  # fmt: skip
 def test_hints(arguments: list[str], hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

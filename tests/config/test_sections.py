@@ -53,6 +53,9 @@ def test_annotations_can_be_inspected() -> None:
     assert isinstance(annotation, type) and "apply" in annotation.model_fields  # type: ignore[attr-defined]
     assert BitConfig.SaveInfo(save_path="x").save_path == "x"
     assert EquivalentTransformationConfig.Ud(smoothing_factor=0.8).smoothing_factor == 0.8
+    for name, field in EquivalentTransformationConfig.model_fields.items():
+        if field.alias and field.alias[0].isupper():
+            assert getattr(EquivalentTransformationConfig, field.alias) is field.annotation, name
     assert LlmConfig.Attributes(maxSequenceLength=8).max_sequence_length == 8  # type: ignore[call-arg]
     assert CalibrationConfig.MaxPercentile is CalibrationConfig.model_fields["max_percentile"].annotation
 
@@ -85,6 +88,7 @@ def test_assignment_is_checked() -> None:
     "values, message",
     [
         ({"calibraton": {}}, "calibraton: unknown key, did you mean 'calibration'?"),
+        ({"quantisation": {}}, "quantisation: unknown key, did you mean 'quantization'?"),
         ({"calibration": {"metod": 1}}, "calibration.metod: unknown key, did you mean 'method'?"),
         ({"calibration": {"method": 9}}, "calibration.method: input should be 0, 1, 2 or 3"),
         ({"quantization": {"calibratoin": {}}}, "quantization"),
@@ -94,6 +98,10 @@ def test_assignment_is_checked() -> None:
         ({"configVersion": "one"}, "written as 1.0.0"),
         ({"calibration": {"actScaleMin": float("nan")}}, "calibration.actScaleMin: input should be a finite number"),
         ({"bufferMode": 2, "buffer_mode": 3}, "set twice with different values"),
+        (
+            {"calibration": {"maxPercentile": {"topkRatio": 0.1}, "max_percentile": {"topk_ratio": 0.2}}},
+            "'topk_ratio' is set twice with different values",
+        ),
         ({3: 4}, "3: keys should be strings"),
         ({"calibration": [1]}, "calibration"),
         ({"hessianQuant": {"groupSize": 8, "rescomp": True}}, "groupSize needs the solver symmetric"),
