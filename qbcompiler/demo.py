@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,7 @@ def run_demo(directory: Path, target: str | None) -> int:
 
     from qbc.driver.compile import compile_model
     from qbc.driver.plan import CompileOptions
-    from qbcompiler.console import progress_printer
+    from qbcompiler.channel import channel
     from qbcompiler.reports import render_reports
 
     train_images, _, test_images, test_labels = load_digit_images()
@@ -59,21 +60,38 @@ def run_demo(directory: Path, target: str | None) -> int:
         target=target or "aries-rb",
         calibration=[np.ascontiguousarray(image[None]) for image in train_images[:CALIBRATION_IMAGES]],
         dump_ir=directory / "ir",
-        on_event=progress_printer(quiet=False),
+        on_event=channel().sink(quiet=False),
     )
     result = compile_model(model, executable, options)
     compiled = _run_compiled(executable, test_images)
     original = _run_float(model, test_images)
-    for text in render_reports(result):
-        print(f"{text}\n")
     error = compiled - original
-    signal_to_noise = 10 * np.log10(np.square(original).sum() / max(np.square(error).sum(), 1e-30))
-    print(f"{len(test_images)} test images")
-    print(f"  float accuracy (onnxruntime)     {(original.argmax(1) == test_labels).mean():7.2%}")
-    print(f"  compiled accuracy (simulator)    {(compiled.argmax(1) == test_labels).mean():7.2%}")
-    print(f"  logits, compiled against float   {signal_to_noise:6.1f} dB\n")
-    print(f"model       {model}\nexecutable  {executable}\nIR          {directory / 'ir'} (one file per pass)")
+    data = {
+        "images": len(test_images),
+        "float_accuracy": float((original.argmax(1) == test_labels).mean()),
+        "compiled_accuracy": float((compiled.argmax(1) == test_labels).mean()),
+        "signal_to_noise_db": float(10 * np.log10(np.square(original).sum() / max(np.square(error).sum(), 1e-30))),
+        "model": str(model),
+        "executable": str(executable),
+        "ir": str(directory / "ir"),
+    }
+    channel().result("demo", data, lambda: _text(data, render_reports(result)))
     return 0
+
+
+def _text(data: Mapping[str, Any], reports: Iterable[str]) -> str:
+    return "\n".join(
+        [
+            *(f"{report}\n" for report in reports),
+            f"{data['images']} test images",
+            f"  float accuracy (onnxruntime)     {data['float_accuracy']:7.2%}",
+            f"  compiled accuracy (simulator)    {data['compiled_accuracy']:7.2%}",
+            f"  logits, compiled against float   {data['signal_to_noise_db']:6.1f} dB\n",
+            f"model       {data['model']}",
+            f"executable  {data['executable']}",
+            f"IR          {data['ir']} (one file per pass)",
+        ]
+    )
 
 
 def _make_directory(directory: Path) -> None:

@@ -14,7 +14,8 @@ PHASE_NAMES = ("import", "convert", "quantize", "lower", "encode")
 
 def program_name() -> str:
     """Return the form in which the program was started, for usage texts."""
-    return "python -m qbcompiler" if Path(sys.argv[0]).name == "__main__.py" else "qbcompiler"
+    started = Path(sys.argv[0]).parts[-2:]
+    return "python -m qbcompiler" if started == ("qbcompiler", "__main__.py") else "qbcompiler"
 
 
 def build_parser() -> Parser:

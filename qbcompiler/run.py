@@ -42,20 +42,33 @@ def run_program(path: str, inputs: Sequence[str], output_dir: Path | None, repea
         results = run_arrays(simulator, arrays)
         outputs = {tensor.name: result for tensor, result in zip(program.outputs, results, strict=True)}
         times.append(time.perf_counter() - started)
-    if not inputs:
-        print("inputs: seeded random data (give arrays with --input NAME=FILE.npy)")
-    print(table(("output", "shape", "min", "max", "mean"), [_row(name, array) for name, array in outputs.items()]))
-    median = sorted(times)[len(times) // 2]
-    print(f"simulated in {1e3 * median:.2f} ms on this CPU (this is not the latency of a device)")
+    described = [_described(name, array) for name, array in outputs.items()]
     if output_dir is not None:
-        for name, array in outputs.items():
-            print(f"wrote {write_array(output_dir, name, array)}")
+        for row in described:
+            row["file"] = str(write_array(output_dir, row["name"], outputs[row["name"]]))
+    median = 1e3 * sorted(times)[len(times) // 2]
+    data = {"outputs": described, "random_inputs": not inputs, "simulated_milliseconds": median}
+    channel().result("run", data, lambda: _text(data))
     return 0
 
 
-def _row(name: str, array: Array) -> tuple[str, ...]:
-    shape = "x".join(map(str, array.shape)) or "a number"
-    return (name, shape, f"{array.min():.5g}", f"{array.max():.5g}", f"{array.mean():.5g}")
+def _described(name: str, array: Array) -> dict[str, Any]:
+    smallest, largest, mean = float(array.min()), float(array.max()), float(array.mean())
+    return {"name": name, "shape": list(array.shape), "min": smallest, "max": largest, "mean": mean}
+
+
+def _text(data: dict[str, Any]) -> str:
+    lines = ["inputs: seeded random data (give arrays with --input NAME=FILE.npy)"] if data["random_inputs"] else []
+    lines.append(table(("output", "shape", "min", "max", "mean"), [_row(output) for output in data["outputs"]]))
+    time_ = f"{data['simulated_milliseconds']:.2f} ms"
+    lines.append(f"simulated in {time_} on this CPU (this is not the latency of a device)")
+    lines += [f"wrote {output['file']}" for output in data["outputs"] if "file" in output]
+    return "\n".join(lines)
+
+
+def _row(output: dict[str, Any]) -> tuple[str, ...]:
+    shape = "x".join(map(str, output["shape"])) or "a number"
+    return (output["name"], shape, *(f"{output[key]:.5g}" for key in ("min", "max", "mean")))
 
 
 def read_inputs(program: Program, texts: Sequence[str]) -> dict[str, Array]:
@@ -112,7 +125,11 @@ def read_array(path: Path) -> Array:
         array: Array = np.lib.format.open_memmap(path, mode="r")  # bounds the size by the file, never unpickles
     except (ValueError, OSError, EOFError, SyntaxError, TypeError) as error:
         reason = str(error).splitlines()[0] if str(error) else "damaged"
-        raise QBCompilerError(f"{str(path)!r} is not a readable .npy file: {reason}", code="INVALID_INPUT") from None
+        raise QBCompilerError(
+            f"{str(path)!r} is not a readable .npy file: {reason}",
+            code="INVALID_INPUT",
+            hint="write a numeric array with numpy.save; pickled objects are never loaded",
+        ) from None
     return np.array(array)
 
 

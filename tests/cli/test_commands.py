@@ -132,7 +132,11 @@ def test_json_lines_of_a_compilation(
     assert result["data"]["accuracy"]["outputs"] and result["data"]["latency"]["npu_ms"] > 0
     assert any("random data" in line["message"] for line in lines if line["kind"] == "log")
     assert run("run", "--mxq", output) == 0
-    assert any("logits" in line["message"] for line in json_lines(capsys) if line["kind"] == "log")
+    (ran,) = [line["data"] for line in json_lines(capsys) if line["kind"] == "result"]
+    assert ran["random_inputs"] and [entry["name"] for entry in ran["outputs"]] == ["logits"]
+    assert run("target", "selftest", output) == 0
+    (proved,) = [line["data"] for line in json_lines(capsys) if line["kind"] == "result"]
+    assert set(proved["kernels"]) >= {"conv2d", "linear"} and all(entry["passed"] for entry in proved["programs"])
 
 
 def test_errors_as_json_lines(
@@ -162,7 +166,8 @@ def test_errors_as_json_lines(
         (["compile", "--model", MODEL, "--output", "{out}", "--compile-config", "x.toml", "--use-random-calib"],
          "name it .json, .yaml, .yml"),
         (["completion", "bsh"], "did you mean bash?"),
-        (["quantize", "--mblt", "a.mblt", "--output", "{out}", "--cpu-offload"], "--cpu-offload is a flag of compile, parse, validate;"),
+        (["quantize", "--mblt", "a.mblt", "--output", "{out}", "--cpu-offload"],
+         "--cpu-offload is a flag of compile, parse, validate;"),
     ],
 )  # fmt: skip
 def test_hints(arguments: list[str], hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
