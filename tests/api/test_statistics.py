@@ -46,10 +46,11 @@ def test_saved_statistics_make_the_same_program(tmp_path: Path) -> None:
     assert equal(tmp_path / "a.mxq", tmp_path / "c.mxq") and equal(tmp_path / "a.mxq", tmp_path / "d.mxq")
 
 
-def test_candidates(tmp_path: Path) -> None:
+def test_candidates(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     kept = str(tmp_path / "s.npz")
     compile_digits(tmp_path / "a.mxq", SAMPLES, {"maxPercentile": {"percentile": 0.95}}, savePath=kept)
     compile_digits(tmp_path / "b.mxq", None, loadPath=kept, percentiles=[1.0, 0.95], percentileIndex=1)
+    assert "one program is written, with percentile 0.95 (percentileIndex)" in caplog.text
     assert equal(tmp_path / "a.mxq", tmp_path / "b.mxq")
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".mxq", ".mxq", ".npz"]
     compile_digits(tmp_path / "b.mxq", None, loadPath=kept, percentiles=[1.0, 0.95])
