@@ -103,7 +103,9 @@ def make_plan(options: CompileOptions, phases: tuple[str, ...] = PHASES) -> Plan
         percentile = statistics.percentiles[statistics.percentile_index]
         changes["calibration.statistics.percentiles"] = [("quant-assign-ranges", "percentile", percentile)]
         if len(statistics.percentiles) > 1:
-            one = f"one program is written, with percentile {percentile:g} (percentileIndex), not one for each candidate"
+            one = (
+                f"one program is written, with percentile {percentile:g} (percentileIndex), not one for each candidate"
+            )
             mode_notices = (*mode_notices, one)
     default = load_preset(DEFAULT_PRESET)
     flat = [change for group in changes.values() for change in group]
