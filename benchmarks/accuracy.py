@@ -110,7 +110,7 @@ def _networks() -> dict[str, Network]:
         "rec": text("rec"),
         "cls": text("cls"),
         "efficientnet": Network(
-            efficientnet.efficientnet_path, crops(images.efficientnet_inputs, 224), logits_score, test=100
+            efficientnet.efficientnet_path, crops(images.efficientnet_inputs, 224), logits_score, test=500
         ),
         "resnet8": Network(network("resnet8"), crops(images.resnet8_inputs, 32), logits_score, test=500),
         "vww": Network(network("vww"), crops(images.vww_inputs, 96), logits_score, test=500),

@@ -154,8 +154,8 @@ class _Run:
             opened = read_mblt(self.source, self.ctx, self.ctx.store)
             if opened.manifest.preview:
                 raise ArgumentError(f"{str(self.source)!r} is a preview for viewing", hint="write a .mblt with parse")
+            self._check_records(opened.manifest)
             self.ctx.report["conversion"] = opened.manifest.reports.get("conversion", [])
-            self._check_recorded_pipeline(opened.manifest.pipeline)
             return opened.module, opened.manifest
         module = self._read_source()
         provenance = {}
@@ -165,16 +165,20 @@ class _Run:
             provenance = {"record_version": RECORD_VERSION, "source": source_record(self.source, self._external)}
         return module, Manifest(producer="qbcompiler", versions=tool_versions(), provenance=provenance)
 
-    def _check_recorded_pipeline(self, text: str) -> None:
-        """The pipeline of a snapshot becomes part of the executable's: a damaged one is a damaged file."""
+    def _check_records(self, manifest: Manifest) -> None:
+        """Pipeline and conversion report of a snapshot go on into the executable: damaged ones are a damaged file."""
+        rows = manifest.reports.get("conversion", [])
+        if not isinstance(rows, list) or not all(_is_conversion_row(row) for row in rows):
+            raise self._damaged("a conversion report that cannot be read")
         try:
-            complete(parse_pipeline(text))
+            complete(parse_pipeline(manifest.pipeline))
         except QBCompilerError as error:
-            raise QBCompilerError(
-                f"{str(self.source)!r} records a pipeline that cannot be read: {error.message}",
-                code="INVALID_SNAPSHOT",
-                hint="build the file again from its source",
-            ) from None
+            raise self._damaged(f"a pipeline that cannot be read: {error.message}") from None
+
+    def _damaged(self, what: str) -> QBCompilerError:
+        return QBCompilerError(
+            f"{str(self.source)!r} records {what}", code="INVALID_SNAPSHOT", hint="build the file again from its source"
+        )
 
     def _read_source(self) -> ModuleOp:
         """Import the source; dimensions that stay symbolic may come from the first calibration sample."""
@@ -379,6 +383,11 @@ class _Run:
             write_program(self.output, module, self.ctx, manifest)
         else:
             write_ir(module, self.ctx, self.output)
+
+
+def _is_conversion_row(row: object) -> bool:
+    keys = ("node", "operator", "reason")
+    return isinstance(row, dict) and all(isinstance(row.get(key), str) for key in keys)
 
 
 # --- helpers -----------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from qbcompiler.cli import main
+from tests.support.processes import hear_interrupts
 
 
 def small_model(path: Path, *, dynamic: bool = False) -> Path:
@@ -289,7 +290,9 @@ def test_interrupt_leaves_no_partial_output(model: Path, samples: Path, tmp_path
     output = tmp_path / "a.mxq"
     command = [sys.executable, "-m", "qbcompiler", "compile", "--model", str(model), "--output", str(output)]
     command += ["--calib-data-path", str(samples)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=hear_interrupts
+    )
     assert process.stderr is not None
     line = process.stderr.readline()
     while "phase" not in line and line:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from qbc.atomic import atomic_write, remove_unfinished
 from tests.robustness.conftest import Files
+from tests.support.processes import hear_interrupts
 
 
 def test_interruptions() -> None:
@@ -26,6 +27,7 @@ def test_programs_get_an_event(files: Files, tmp_path: Path) -> None:
         env={**os.environ, "QBCOMPILER_JSONL": "1"},
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=hear_interrupts,
     )
     assert process.stdout is not None
     assert json.loads(process.stdout.readline())["kind"] == "status"
