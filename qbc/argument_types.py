@@ -48,7 +48,9 @@ def is_whole(value: Any) -> bool:
 def is_switch(value: Any) -> bool:
     """Return whether a value is True or False, of Python or numpy, or the 1 or 0 that scripts write for them."""
     kind = type(value)
-    return kind is bool or (kind is int and value in (0, 1)) or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
+    if kind is int:
+        return value in (0, 1)
+    return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
 
 
 def _is_path(value: Any) -> bool:
