@@ -66,7 +66,7 @@ def swap_nodes(rng: random.Random, model: onnx.ModelProto) -> None:
 def rewire(rng: random.Random, model: onnx.ModelProto) -> None:
     node, other = _node(rng, model), _node(rng, model)
     if node is not None and other is not None and node.input and other.output:
-        node.input[rng.randrange(len(node.input))] = rng.choice([other.output[0], "", "nowhere", node.output[0]])
+        node.input[rng.randrange(len(node.input))] = rng.choice([*other.output[:1], "", "nowhere", *node.output[:1]])
 
 
 def drop_input(rng: random.Random, model: onnx.ModelProto) -> None:
