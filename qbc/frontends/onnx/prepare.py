@@ -19,6 +19,7 @@ from qbc.frontends.onnx.ceil_windows import infer_with_ceil_windows
 from qbc.frontends.onnx.external import ExternalFiles
 from qbc.frontends.onnx.inline import inline_functions
 from qbc.frontends.onnx.order import sort_nodes
+from qbc.frontends.onnx.scales import check_scales
 from qbc.frontends.onnx.skeleton import Payloads, strip_model
 from qbc.frontends.onnx.tensors import tokenize_external
 from qbc.frontends.onnx.validate import (
@@ -66,6 +67,7 @@ def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> P
     for graph in all_graphs(model.graph):
         sort_nodes(graph)
     check_model(model, payloads)
+    check_scales(all_graphs(model.graph))
     model = inline_functions(model)
     _name_nodes(model.graph)
     bound = bind_shapes(model, dict(input_shapes or {}))

@@ -1,0 +1,44 @@
+"""Resize factors that the onnx library cannot compute a size with: it ends the process there instead of raising."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, numpy_helper
+
+from qbc.frontends.onnx.validate import invalid_model
+
+LARGEST_SCALE = 1e6
+RESIZING = ("Resize", "Upsample")
+
+
+def check_scales(graphs: Iterable[Any]) -> None:
+    """Raise INVALID_MODEL for a constant resize factor that is not finite, not positive, or above a million."""
+    graphs = list(graphs)
+    constants = _float_constants(graphs)
+    for graph in graphs:
+        for node in (node for node in graph.node if node.op_type in RESIZING):
+            scales = node.input[2:3] if len(node.input) > 2 else node.input[1:2]
+            for name in (name for name in scales if name in constants):
+                _check(node, numpy_helper.to_array(constants[name]))
+            for attribute in (attribute for attribute in node.attribute if attribute.name == "scales"):
+                _check(node, np.array(attribute.floats, np.float64))
+
+
+def _float_constants(graphs: list[Any]) -> dict[str, Any]:
+    tensors = {tensor.name: tensor for graph in graphs for tensor in graph.initializer}
+    for graph in graphs:
+        for node in (node for node in graph.node if node.op_type == "Constant"):
+            values = [attribute.t for attribute in node.attribute if attribute.name == "value"]
+            tensors.update((output, value) for output in node.output for value in values)
+    floats = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
+    inline = {name: tensor for name, tensor in tensors.items() if tensor.data_location != TensorProto.EXTERNAL}
+    return {name: tensor for name, tensor in inline.items() if tensor.data_type in floats}
+
+
+def _check(node: Any, values: Any) -> None:
+    factors = values.astype(np.float64)
+    if not np.isfinite(factors).all() or (factors <= 0).any() or (factors > LARGEST_SCALE).any():
+        raise invalid_model(f"{node.op_type} {node.name!r} has a scale that no size can have: {factors.tolist()}")
