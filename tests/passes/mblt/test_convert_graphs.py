@@ -222,7 +222,6 @@ def test_unknown_channels_leave_an_operator_in_framework() -> None:
 @pytest.mark.parametrize(
     ("operator", "constants", "attributes"),
     [
-        ("Resize", {"roi": np.zeros(0, np.float32), "scales": np.array([1, 1, np.inf, 2], np.float32)}, {}),
         ("MaxPool", {}, {"kernel_shape": [9, 9]}),
     ],
 )
