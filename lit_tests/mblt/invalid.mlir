@@ -145,6 +145,14 @@ func.func @main(%x: tensor<2x3xf32>) {
 // -----
 
 func.func @main(%x: tensor<2x3xf32>) {
+  // expected-error@+1 {{variance must be "moments" or absent, got 'squares'}}
+  %0 = mblt.layer_norm %x {normalized_rank = 1, epsilon = 1.000000e-03 : f32, variance = "squares"} : tensor<2x3xf32> -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<2x3xf32>) {
   // expected-error@+1 {{axis 2 is outside the rank 2}}
   %0 = mblt.softmax %x {axis = 2, beta = 1.000000e+00 : f32} : tensor<2x3xf32> -> tensor<2x3xf32>
   func.return

@@ -60,6 +60,8 @@ func.func @maps(%x: tensor<1x7x9x4xf32>) {
   %4 = mblt.instance_norm %x {scale = #blob.ref<"s" : tensor<4xf32>>, bias = #blob.ref<"b" : tensor<4xf32>>, epsilon = 1.000000e-03 : f32} : tensor<1x7x9x4xf32> -> tensor<1x7x9x4xf32>
   // CHECK: mblt.layer_norm %x {normalized_rank = 2, scale = #blob.ref<"g" : tensor<9x4xf32>>, epsilon = 1.000000e-03 : f32}
   %5 = mblt.layer_norm %x {normalized_rank = 2, scale = #blob.ref<"g" : tensor<9x4xf32>>, epsilon = 1.000000e-03 : f32} : tensor<1x7x9x4xf32> -> tensor<1x7x9x4xf32>
+  // CHECK: mblt.layer_norm %x {normalized_rank = 1, epsilon = 1.000000e-03 : f32, variance = "moments"}
+  %ln = mblt.layer_norm %x {normalized_rank = 1, epsilon = 1.000000e-03 : f32, variance = "moments"} : tensor<1x7x9x4xf32> -> tensor<1x7x9x4xf32>
   // CHECK: mblt.softmax %x {axis = 3, beta = 1.000000e+00 : f32}
   %6 = mblt.softmax %x {axis = 3, beta = 1.000000e+00 : f32} : tensor<1x7x9x4xf32> -> tensor<1x7x9x4xf32>
   // CHECK: mblt.reduce_mean %x {axes = [1, 2], keep_dims = false} : tensor<1x7x9x4xf32> -> tensor<1x4xf32>

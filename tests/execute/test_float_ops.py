@@ -174,6 +174,10 @@ CASES: dict[str, Build] = {
     "batch_norm": _batch_norm,
     "instance_norm": lambda g: g.op(mblt.InstanceNormOp, _image(g), scale=g.weight(6), bias=g.weight(6)),
     "layer_norm": lambda g: g.op(mblt.LayerNormOp, _image(g), scale=g.weight(6), bias=g.weight(6), epsilon=1e-6),
+    "layer_norm by moments": lambda g: g.op(
+        mblt.LayerNormOp, _image(g), scale=g.weight(6), bias=g.weight(6), variance="moments"
+    ),
+    "layer_norm by moments rank 2": lambda g: g.op(mblt.LayerNormOp, _image(g), normalized_rank=2, variance="moments"),
     "layer_norm rank 2": lambda g: g.op(mblt.LayerNormOp, _image(g), normalized_rank=2),
     "softmax": _after_conv(mblt.SoftmaxOp, axis=3, beta=2.0),
     "softmax axis 1": _after_conv(mblt.SoftmaxOp, axis=1),

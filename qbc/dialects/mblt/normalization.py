@@ -7,7 +7,7 @@ from typing import ClassVar
 from xdsl.irdl import base, irdl_op_definition, opt_prop_def, prop_def
 
 from qbc.dialects.blob import BlobAttr
-from qbc.dialects.common.properties import f32_prop, int_prop
+from qbc.dialects.common.properties import f32_prop, int_prop, opt_str_prop
 from qbc.dialects.common.shapes import normalize_axis
 from qbc.dialects.mblt.base import UnaryOp, check_blob, require, shape_of
 
@@ -40,7 +40,10 @@ class BatchNormOp(UnaryOp):
 class LayerNormOp(UnaryOp):
     """`y = scale * (x - mean(x)) / sqrt(var(x) + epsilon) + bias` over the last `normalized_rank` axes.
 
-    scale and bias have the shape of those axes; var is the mean square deviation.
+    scale and bias have the shape of those axes; var is the mean square deviation, `mean((x - mean(x))^2)`.
+    `variance = "moments"` (optional) says that the source spells it `max(mean(x^2) - mean(x)^2, 0)`. In exact
+    arithmetic that is the same; in float32 it cancels where the mean is large against the deviation. The ONNX export
+    keeps the spelling, and so the rounding of the source; all other execution computes the mean square deviation.
     """
 
     name = "mblt.layer_norm"
@@ -49,10 +52,13 @@ class LayerNormOp(UnaryOp):
     scale = opt_prop_def(base(BlobAttr))
     bias = opt_prop_def(base(BlobAttr))
     epsilon = f32_prop()
+    variance = opt_str_prop()
 
     def check(self) -> None:
         shape, count = shape_of(self.operands[0]), self.normalized_rank.value.data
         require(1 <= count <= len(shape), f"normalized_rank {count} is outside 1..{len(shape)}")
+        spelling = "moments" if self.variance is None else self.variance.data
+        require(spelling == "moments", f'variance must be "moments" or absent, got {spelling!r}')
         for name, blob in (("scale", self.scale), ("bias", self.bias)):
             if blob is not None:
                 check_blob(blob, shape[-count:], f"a {name}")

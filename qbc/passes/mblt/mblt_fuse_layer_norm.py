@@ -46,8 +46,9 @@ class FuseLayerNormPass(FunctionPass):
     %7 = mblt.layer_norm %x {normalized_rank = 1, epsilon = ...} : ...
     ```
     The second form is `x * f + (beta - mean(x) * f)` with `f = gamma / sqrt(variance + epsilon)`. The variance may be
-    `mean(x^2) - mean(x)^2`, a mean may be a sum times a constant. Statistics over one axis that is not the last get a
-    transpose around the layer_norm. Scale and bias that follow are folded in by `mblt-fold-norm-affine`.
+    `mean(x^2) - mean(x)^2`, which the op records as `variance = "moments"`; a mean may be a sum times a constant.
+    Statistics over one axis that is not the last get a transpose around the layer_norm. Scale and bias that follow are
+    folded in by `mblt-fold-norm-affine`.
     """
 
     name = "mblt-fuse-layer-norm"
@@ -80,17 +81,24 @@ def _norm_ops(
     """Return the layer_norm over the axes of a statistic; None when they are several that are not the last."""
     scale = None if gamma is None else blob(ctx, gamma)
     bias = None if beta is None else blob(ctx, beta)
+    variance = "moments" if found.from_moments else None
+
+    def norm(x: SSAValue | Operation, count: int) -> Operation:
+        return LayerNormOp.of(
+            x, normalized_rank=count, epsilon=found.epsilon, scale=scale, bias=bias, variance=variance
+        )
+
     rank = len(shape_of(found.x))
     trailing = trailing_axes(rank, found.axes)
     if trailing is not None:
-        return [LayerNormOp.of(found.x, normalized_rank=trailing, epsilon=found.epsilon, scale=scale, bias=bias)]
+        return [norm(found.x, trailing)]
     if len(found.axes) != 1:
         return None
     axis = found.axes[0]
     order = [place for place in range(rank) if place != axis] + [axis]
     moved = TransposeOp.of(found.x, permutation=order)
-    norm = LayerNormOp.of(moved, normalized_rank=1, epsilon=found.epsilon, scale=scale, bias=bias)
-    return [moved, norm, TransposeOp.of(norm, permutation=[order.index(place) for place in range(rank)])]
+    normalized = norm(moved, 1)
+    return [moved, normalized, TransposeOp.of(normalized, permutation=[order.index(place) for place in range(rank)])]
 
 
 def _replace(

@@ -41,6 +41,7 @@ class Statistic:
     axes: Axes
     ops: tuple[Operation, ...]
     epsilon: float = 0.0
+    from_moments: bool = False  # a variance spelled mean(x^2) - mean(x)^2
 
     def then(self, *ops: Operation) -> Statistic:
         """Return the statistic with further ops."""
@@ -138,7 +139,8 @@ def _variance_of_squares(ctx: CompileContext, value: SSAValue) -> Statistic | No
         return None
     if mean.x is not square[0] or mean.axes != mean_of_squares.axes:
         return None
-    return mean.then(square_of_mean[1], square[1], *mean_of_squares.ops, difference)
+    spelled = mean.then(square_of_mean[1], square[1], *mean_of_squares.ops, difference)
+    return replace(spelled, from_moments=True)
 
 
 def deviation_of(ctx: CompileContext, value: SSAValue, *, inverse: bool) -> Statistic | None:
