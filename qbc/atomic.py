@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import re
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,8 +22,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open `path` for writing; the file replaces the old one when the block ends, and nothing is left when it fails.
 
     On Linux the bytes go to an unnamed file, so even a killed process leaves nothing behind (when an old file is
-    replaced, but for the instant between two system calls). Raises OUTPUT_WRITE_ERROR naming the path when it cannot
-    be written, or is no regular file.
+    replaced, but for the instant between two system calls; `check_writable` removes what it left then). Raises
+    OUTPUT_WRITE_ERROR naming the path when it cannot be written, or is no regular file.
     """
     target = Path(path)
     try:
@@ -31,6 +34,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         _unfinished.add(temporary)
     try:
         with handle:
+            _lock(handle.fileno())
             yield handle
             handle.flush()
             os.fchmod(handle.fileno(), 0o666 & ~_umask())
@@ -50,13 +54,17 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def check_writable(path: Path) -> None:
-    """Raise OUTPUT_WRITE_ERROR before any work when a file cannot be written at `path`."""
+    """Raise OUTPUT_WRITE_ERROR before any work when a file cannot be written at `path`.
+
+    Temporary files of `path` that killed processes left are removed.
+    """
     try:
         problem = _obstacle(path)
     except OSError as error:
         problem = error.strerror or str(error)
     if problem is not None:
         raise QBCompilerError(f"cannot write {str(path)!r}: {problem}", code="OUTPUT_WRITE_ERROR")
+    _remove_abandoned(path)
 
 
 def _obstacle(path: Path) -> str | None:
@@ -105,6 +113,51 @@ def _open_temporary(target: Path) -> tuple[BinaryIO, Path | None]:
 
 def _temporary_name(target: Path) -> Path:
     return target.with_name(f".{target.name}.{os.getpid()}.tmp")
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove the temporary files of `target` whose processes have ended; what is in doubt stays."""
+    name = re.compile(re.escape(f".{target.name}.") + r"([0-9]+)\.tmp")
+    try:
+        found = [(match[0], int(match[1])) for match in map(name.fullmatch, os.listdir(target.parent)) if match]
+    except OSError:  # a directory that can be written but not listed
+        return
+    for entry, process in found:
+        path = target.parent / entry
+        if path not in _unfinished and _has_ended(process):
+            _remove_unlocked(path)
+
+
+def _has_ended(process: int) -> bool:
+    """Return whether no such process runs; a file of our own number that we do not write is of an earlier process."""
+    if process == os.getpid():
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
+
+
+def _remove_unlocked(path: Path) -> None:
+    """Remove a regular file of this user that nobody has locked: its writer may run where its number means nothing."""
+    with suppress(OSError):  # gone, a link, locked by its writer, or the file system has no locks
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            status = os.fstat(descriptor)
+            if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+        finally:
+            os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    """Mark a file as being written, for processes that look for abandoned ones."""
+    with suppress(OSError):  # a file system without locks: nobody can take one to remove the file either
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _link(descriptor: int, target: Path) -> Path:
