@@ -194,10 +194,12 @@ def main() -> int:
     everything = [mutant for function in compiled_functions() for mutant in mutants(function)]
     order = np.random.default_rng(options.seed).permutation(len(everything))[:count]
     run_calls()  # compiles every loop once; forked processes inherit the machine code
-    survivors = [m for m in (everything[int(i)] for i in order) if not caught(m)]
-    for mutant in survivors:
-        print("survived:", mutant.description)
-    share = 1 - len(survivors) / len(order)
+    survivors = 0
+    for mutant in (everything[int(index)] for index in order):
+        if not caught(mutant):
+            survivors += 1
+            print("survived:", mutant.description, flush=True)
+    share = 1 - survivors / len(order)
     row = Row(
         "changes to the kernels that the oracle notices",
         f"{100 * share:.1f} % of {len(order)} (of {len(everything)})",

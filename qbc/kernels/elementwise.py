@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qbc.kernels.checks import MULTIPLIER_LIMIT, SHIFT_LIMIT, CallChecks, OutputRange, distance_bound
+from qbc.kernels.checks import MULTIPLIER_LIMIT, SHIFT_LIMIT, CallChecks, distance_bound
 from qbc.kernels.compile import Array, Scalar, jit
 from qbc.kernels.registry import Kernel
 from qbc.kernels.spec import KernelCall, TensorSpec
@@ -22,6 +22,15 @@ class BroadcastPlan:
     n: int
     step_a: int
     step_b: int
+
+    def kernel(self, loop: Callable[..., None], *constants: int) -> Kernel:
+        """Return the kernel of a row loop: arrays, the fields of this plan, then its constants."""
+        rows = (self.offset_a, self.offset_b, self.n, self.step_a, self.step_b)
+
+        def run(a: Array, b: Array, out: Array) -> None:
+            loop(a.reshape(-1), b.reshape(-1), out.reshape(-1), *rows, *constants)
+
+        return run
 
 
 def broadcast_strides(shape: tuple[int, ...], output: tuple[int, ...]) -> tuple[int, ...]:
@@ -188,28 +197,27 @@ def _div_loop(
             target[i] = min(max(v, lo), hi)
 
 
-def _operands(checks: CallChecks) -> tuple[TensorSpec, TensorSpec, BroadcastPlan, OutputRange]:
+def _operands(checks: CallChecks) -> tuple[TensorSpec, TensorSpec, BroadcastPlan, tuple[int, int, int]]:
+    """Return the operands, their broadcast, and z, lo, hi of the output in storage numbers."""
     a, b = checks.inputs(2)
     shape = broadcast_shape(checks, a, b)
     checks.output(shape)
-    return a, b, plan_broadcast(a.shape, b.shape, shape), checks.output_range()
+    out = checks.output_range()
+    return a, b, plan_broadcast(a.shape, b.shape, shape), (out.z, out.lo, out.hi)
 
 
 def prepare_add(call: KernelCall) -> Kernel:
-    """`clamp(z + (((a-za)*ma + (b-zb)*mb + 2^(s-1)) >> s))`; a negative multiplier subtracts."""
+    """`clamp(z + (((a-za)*ma + (b-zb)*mb + 2^(s-1)) >> s))`; a negative multiplier subtracts.
+
+    Any distances and multipliers fit: each product stays below 2^47.
+    """
     checks = CallChecks(call)
     a, b, plan, out_range = _operands(checks)
     za, zb = checks.zero_point("za", a), checks.zero_point("zb", b)
     ma = checks.integer("ma", -MULTIPLIER_LIMIT, MULTIPLIER_LIMIT)
     mb = checks.integer("mb", -MULTIPLIER_LIMIT, MULTIPLIER_LIMIT)
     s = checks.integer("s", 1, SHIFT_LIMIT)
-    rest = (plan.offset_a, plan.offset_b, plan.n, plan.step_a, plan.step_b, za, zb, ma, mb, s)
-    tail = (out_range.z, out_range.lo, out_range.hi)
-
-    def run(x: Array, y: Array, out: Array) -> None:
-        _add_loop(x.reshape(-1), y.reshape(-1), out.reshape(-1), *rest, *tail)
-
-    return run
+    return plan.kernel(_add_loop, za, zb, ma, mb, s, *out_range)
 
 
 def prepare_mul(call: KernelCall) -> Kernel:
@@ -220,13 +228,7 @@ def prepare_mul(call: KernelCall) -> Kernel:
     bound = distance_bound(a, za) * distance_bound(b, zb)
     checks.require(bound < 1 << 31, "the product of the operands does not fit 32 bits")
     m, s = checks.rescale(bound)
-    rest = (plan.offset_a, plan.offset_b, plan.n, plan.step_a, plan.step_b, za, zb, m, s)
-    tail = (out_range.z, out_range.lo, out_range.hi)
-
-    def run(x: Array, y: Array, out: Array) -> None:
-        _mul_loop(x.reshape(-1), y.reshape(-1), out.reshape(-1), *rest, *tail)
-
-    return run
+    return plan.kernel(_mul_loop, za, zb, m, s, *out_range)
 
 
 def prepare_div(call: KernelCall) -> Kernel:
@@ -238,13 +240,7 @@ def prepare_div(call: KernelCall) -> Kernel:
     t = checks.integer("t", 1, 46)
     bound = 2 * distance_bound(a, za) * p + 2 * (distance_bound(b, zb) << t)
     checks.require(bound < 1 << 63, "the quotient does not fit 63 bits")
-    rest = (plan.offset_a, plan.offset_b, plan.n, plan.step_a, plan.step_b, za, zb, p, t)
-    tail = (out_range.z, out_range.lo, out_range.hi)
-
-    def run(x: Array, y: Array, out: Array) -> None:
-        _div_loop(x.reshape(-1), y.reshape(-1), out.reshape(-1), *rest, *tail)
-
-    return run
+    return plan.kernel(_div_loop, za, zb, p, t, *out_range)
 
 
 def prepare_extremum(call: KernelCall) -> Kernel:

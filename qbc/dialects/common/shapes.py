@@ -46,6 +46,13 @@ def window_size(
     return count - 1 if (count - 1) * stride >= size + before else count
 
 
+def reduced_shape(shape: Sequence[int], axes: Sequence[int], keep_dims: bool) -> tuple[int, ...]:
+    """Return the shape after a reduction over `axes` (non-negative)."""
+    if keep_dims:
+        return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+
 def normalize_axis(axis: int, rank: int) -> int:
     """Return `axis` counted from the front; raises VerifyException outside -rank..rank-1."""
     if not -rank <= axis < max(rank, 1):

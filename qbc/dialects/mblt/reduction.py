@@ -9,15 +9,8 @@ from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def
 
 from qbc.dialects.common.properties import bool_prop, int_list_prop, int_prop
-from qbc.dialects.common.shapes import normalize_axis
+from qbc.dialects.common.shapes import normalize_axis, reduced_shape
 from qbc.dialects.mblt.base import TENSOR, MbltOp, element_of, require, shape_of
-
-
-def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keep_dims: bool) -> tuple[int, ...]:
-    """Return the shape after a reduction over `axes` (non-negative)."""
-    if keep_dims:
-        return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
-    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
 
 class ReduceOp(MbltOp):

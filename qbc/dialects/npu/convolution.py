@@ -8,6 +8,7 @@ from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
 from qbc.dialects.common.properties import INT, INT_LIST, STRING
+from qbc.dialects.common.shapes import window_size
 from qbc.dialects.npu.base import (
     BLOB,
     KernelOp,
@@ -22,11 +23,6 @@ from qbc.dialects.npu.types import NpuTensorType
 FUSED_ADD = ("add_ma", "add_mb", "add_s", "add_za", "add_zb", "add_z", "add_lo", "add_hi")
 PLANES = ("full", "hi", "lo")
 TABLE_ENTRIES = 256
-
-
-def window_output(size: int, kernel: int, stride: int, before: int, after: int, dilation: int) -> int:
-    """Return the number of positions of a window along one axis."""
-    return (size + before + after - dilation * (kernel - 1) - 1) // stride + 1
 
 
 class AccumulateOp(KernelOp):
@@ -174,8 +170,8 @@ class ForwardConvOp(SpatialOp):
         weight = self.verify_window(inputs, output)
         strides, padding, dilations = (self.integers(name) for name in ("strides", "padding", "dilations"))
         batch, height, width, _ = inputs[0].shape
-        rows = window_output(height, weight[1], strides[0], padding[0], padding[2], dilations[0])
-        columns = window_output(width, weight[2], strides[1], padding[1], padding[3], dilations[1])
+        rows = window_size(height, weight[1], strides[0], padding[0], padding[2], dilations[0])
+        columns = window_size(width, weight[2], strides[1], padding[1], padding[3], dilations[1])
         expect_shape(output, (batch, rows, columns, weight[0]))
         super().verify_call(inputs, output)
 

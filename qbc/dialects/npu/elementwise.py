@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import ClassVar
 
 from xdsl.irdl import irdl_op_definition, prop_def
-from xdsl.utils.exceptions import VerifyException
 
 from qbc.dialects.common.properties import INT
+from qbc.dialects.common.shapes import broadcast
 from qbc.dialects.npu.base import KernelOp, expect_codes, expect_element, expect_same_element, expect_shape
 from qbc.dialects.npu.types import NpuTensorType
 
 
-def broadcast_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """Return the numpy broadcast of two shapes; raises VerifyException when they do not fit."""
-    result = []
-    for left, right in zip_longest(reversed(a), reversed(b), fillvalue=1):
-        if left != right and 1 not in (left, right):
-            raise VerifyException(f"shapes {list(a)} and {list(b)} do not broadcast")
-        result.append(max(left, right))
-    return tuple(reversed(result))
+def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """Return the numpy broadcast of shapes of any ranks; raises VerifyException when they do not fit."""
+    rank = max(len(shape) for shape in shapes)
+    return broadcast(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes))
 
 
 class BinaryOp(KernelOp):
@@ -33,7 +28,7 @@ class BinaryOp(KernelOp):
 
     def verify_call(self, inputs: tuple[NpuTensorType, ...], output: NpuTensorType) -> None:
         expect_codes(inputs, output)
-        expect_shape(output, broadcast_shape(inputs[0].shape, inputs[1].shape))
+        expect_shape(output, broadcast_shape(*(value.shape for value in inputs)))
 
 
 @irdl_op_definition
@@ -108,10 +103,7 @@ class PredicateOp(KernelOp):
     def verify_call(self, inputs: tuple[NpuTensorType, ...], output: NpuTensorType) -> None:
         expect_element("mask", output, ("i8",))
         expect_same_element(inputs, inputs[0])
-        shape: tuple[int, ...] = ()
-        for value in inputs:
-            shape = broadcast_shape(shape, value.shape)
-        expect_shape(output, shape)
+        expect_shape(output, broadcast_shape(*(value.shape for value in inputs)))
 
 
 @irdl_op_definition
@@ -174,5 +166,4 @@ class WhereOp(KernelOp):
     def verify_call(self, inputs: tuple[NpuTensorType, ...], output: NpuTensorType) -> None:
         expect_element("mask", inputs[0], ("i8",))
         expect_same_element(inputs[1:], output)
-        shape = broadcast_shape(inputs[1].shape, inputs[2].shape)
-        expect_shape(output, broadcast_shape(inputs[0].shape, shape))
+        expect_shape(output, broadcast_shape(*(value.shape for value in inputs)))

@@ -8,6 +8,7 @@ from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
 from qbc.dialects.common.properties import INT, INT_LIST
+from qbc.dialects.common.shapes import window_size
 from qbc.dialects.npu.base import (
     BLOB,
     KernelOp,
@@ -16,7 +17,6 @@ from qbc.dialects.npu.base import (
     expect_positive,
     expect_same_element,
 )
-from qbc.dialects.npu.convolution import window_output
 from qbc.dialects.npu.types import NpuTensorType
 
 
@@ -44,7 +44,7 @@ class PoolOp(KernelOp):
         if (output.shape[0], output.shape[-1]) != (batch, channels):
             raise VerifyException("batch or channels of the result are wrong")
         for axis, size in enumerate((height, width)):
-            least = window_output(size, kernel[axis], strides[axis], padding[axis], padding[axis + 2], dilations[axis])
+            least = window_size(size, kernel[axis], strides[axis], padding[axis], padding[axis + 2], dilations[axis])
             if output.shape[axis + 1] not in (least, least + 1):
                 raise VerifyException(
                     f"result size {output.shape[axis + 1]} is not {least} or, rounded up, {least + 1}"

@@ -8,8 +8,18 @@ from xdsl.irdl import irdl_op_definition, prop_def
 from xdsl.utils.exceptions import VerifyException
 
 from qbc.dialects.common.properties import INT, INT_LIST
+from qbc.dialects.common.shapes import reduced_shape
 from qbc.dialects.npu.base import KernelOp, expect_codes, expect_element, expect_same_element
 from qbc.dialects.npu.types import NpuTensorType
+
+
+def expect_reduced(output: NpuTensorType, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    """Raise unless the output has the shape after a reduction over `axes`, which stay with size 1 or go."""
+    kept, dropped = reduced_shape(shape, axes, True), reduced_shape(shape, axes, False)
+    if output.shape not in (kept, dropped):
+        raise VerifyException(
+            f"result shape is {list(output.shape)}, the operation gives {list(kept)} or {list(dropped)}"
+        )
 
 
 class ReduceOp(KernelOp):
@@ -22,12 +32,7 @@ class ReduceOp(KernelOp):
         shape, axes = inputs[0].shape, self.integers("axes")
         if not axes or len(set(axes)) != len(axes) or any(not 0 <= axis < len(shape) for axis in axes):
             raise VerifyException(f"axes {list(axes)} are not distinct axes of {list(shape)}")
-        kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
-        dropped = tuple(size for axis, size in enumerate(shape) if axis not in axes)
-        if output.shape not in (kept, dropped):
-            raise VerifyException(
-                f"result shape is {list(output.shape)}, the operation gives {list(kept)} or {list(dropped)}"
-            )
+        expect_reduced(output, shape, axes)
 
 
 @irdl_op_definition
@@ -72,8 +77,7 @@ class ArgMaxOp(KernelOp):
         shape, axis = inputs[0].shape, self.integer("axis")
         if not 0 <= axis < len(shape):
             raise VerifyException(f"axis {axis} is not an axis of {list(shape)}")
-        if output.shape not in ((*shape[:axis], *shape[axis + 1 :]), (*shape[:axis], 1, *shape[axis + 1 :])):
-            raise VerifyException(f"result shape {list(output.shape)} does not fit {list(shape)}")
+        expect_reduced(output, shape, (axis,))
 
 
 class ExtremeOp(ReduceOp):
