@@ -43,11 +43,11 @@ if TYPE_CHECKING:
         mxq_compile_from_source,
         mxq_compile_with_callback,
     )
+    from qbcompiler.model_dict.reading import read_mblt_graph_info
     from qbcompiler.tools import (
         dump_default_config,
         get_body_subgraph,
         list_presets,
-        read_mblt_graph_info,
         read_provenance,
         set_log_level,
         validate_model,
@@ -62,11 +62,11 @@ _MEMBERS = {
         "mxq_compile_from_source",
         "mxq_compile_with_callback",
     ),
+    "qbcompiler.model_dict.reading": ("read_mblt_graph_info",),
     "qbcompiler.tools": (
         "dump_default_config",
         "get_body_subgraph",
         "list_presets",
-        "read_mblt_graph_info",
         "read_provenance",
         "set_log_level",
         "validate_model",

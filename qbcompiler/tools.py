@@ -1,10 +1,9 @@
-"""Functions around compilation: presets, configurations, provenance, looking at graphs, logging."""
+"""Functions around compilation: presets, configurations, provenance, checks of models, logging."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -92,22 +91,30 @@ def get_body_subgraph(mblt_path: str | Path, output_path: str | Path) -> Path:
     operators that stayed (UNSUPPORTED_OP).
     """
     from qbc.artifact.mblt import write_mblt
-    from qbc.driver.inspect import open_mblt, unconverted
+    from qbc.driver.inspect import open_mblt
     from qbc.driver.outputs import check_output
 
     source, output = path_of("mblt_path", mblt_path), path_of("output_path", output_path)
     check_output(source, output, ".mblt")
     opened = open_mblt(source)
-    left = unconverted(opened.module)
-    if left:
-        shown = ", ".join(left[:5]) + (", ..." if len(left) > 5 else "")
-        raise QBCompilerError(
-            f"{counted(len(left), 'operator')} without a form on an NPU: {shown}",
-            code="UNSUPPORTED_OP",
-            hint="cut them off the source model; parts on the CPU are not available in this version",
-        )
+    require_converted(opened.module)
     write_mblt(output, opened.module, opened.ctx.store, opened.manifest)
     return output
+
+
+def require_converted(module: Any) -> None:
+    """Raise UNSUPPORTED_OP with the operators that have no form on an NPU, if there are any."""
+    from qbc.driver.inspect import unconverted
+
+    left = unconverted(module)
+    if not left:
+        return
+    shown = ", ".join(left[:5]) + (", ..." if len(left) > 5 else "")
+    raise QBCompilerError(
+        f"{counted(len(left), 'operator')} without a form on an NPU: {shown}",
+        code="UNSUPPORTED_OP",
+        hint="cut them off the source model; parts on the CPU are not available in this version",
+    )
 
 
 def validate_model(
@@ -147,69 +154,6 @@ def _checked_shapes(input_shapes: Any) -> dict[str, tuple[int, ...]]:
         LIST.check(f"input_shapes[{name!r}]", dims)
         shapes[name] = tuple(whole_of(f"input_shapes[{name!r}][{index}]", dim) for index, dim in enumerate(dims))
     return shapes
-
-
-# --- graphs ------------------------------------------------------------------------------------------------------
-
-
-class LayerType(str):
-    """The published type of a layer: text, with `name` as enumerations have it."""
-
-    @property
-    def name(self) -> str:
-        """The text itself."""
-        return str(self)
-
-
-@dataclass(frozen=True)
-class OperatorOptions:
-    """The values that an operator reads and makes, as numbers of activations."""
-
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Operator:
-    """One layer of a graph."""
-
-    name: str
-    layertype: LayerType
-    options: OperatorOptions
-
-
-@dataclass(frozen=True)
-class Subgraph:
-    """A graph: its layers in order, and the activations that enter and leave it."""
-
-    name: str
-    operators: list[Operator] = field(default_factory=list)
-    inputs: tuple[int, ...] = ()
-    outputs: tuple[int, ...] = ()
-
-
-def read_mblt_graph_info(path: str | Path) -> tuple[dict[str, Any], list[Subgraph]]:
-    """Return the provenance of a `.mblt` and its graphs; activations are numbered in the order of their making."""
-    from dataclasses import asdict
-
-    from qbc.driver.inspect import graph_operations, layer_name, layer_type, open_mblt
-    from qbc.driver.samples import main_function
-
-    opened = open_mblt(path_of("path", path))
-    func = main_function(opened.module)
-    numbers: dict[Any, int] = {value: index for index, value in enumerate(func.args)}
-    operators = []
-    for op in graph_operations(opened.module):
-        for result in op.results:
-            numbers[result] = len(numbers)
-        options = OperatorOptions(
-            tuple(numbers[value] for value in op.operands), tuple(numbers[value] for value in op.results)
-        )
-        operators.append(Operator(layer_name(op), LayerType(layer_type(op)), options))
-    returned = func.body.block.last_op
-    outputs = () if returned is None else tuple(numbers[value] for value in returned.operands)
-    inputs = tuple(numbers[value] for value in func.args)
-    return asdict(opened.manifest), [Subgraph("main", operators, inputs, outputs)]
 
 
 # --- logging -----------------------------------------------------------------------------------------------------

@@ -69,9 +69,10 @@ def layer_name(op: Operation) -> str:
 
 def layer_type(op: Operation) -> str:
     """Return the published type of a layer; operators of the source model keep their name."""
-    from qbc.dialects.mblt.layer_types import LAYER_TYPES
+    from qbc.dialects.mblt import layer_types
 
-    return LAYER_TYPES.get(op.name) or op.name.partition(".")[2]
+    known = op.name in layer_types.LAYER_TYPES
+    return layer_types.layer_type(op) if known else op.name.partition(".")[2]
 
 
 def layers(module: ModuleOp) -> list[dict[str, Any]]:

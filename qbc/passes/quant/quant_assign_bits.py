@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
 
-from qbc.dialects.quant import ParamsOp, ParamTable
+from qbc.dialects.common.graph import argument_names, result_names
+from qbc.dialects.quant import DequantizeOp, ParamsOp, ParamTable, QuantizeOp
 from qbc.errors import ArgumentError, QBCompilerError
 from qbc.passes.base import CompileContext, ModulePass, source_names
 from qbc.passes.layer_names import matching_names
@@ -20,9 +24,9 @@ _LATER = ("w4a8", "w4a16", "w16a16")
 class QuantAssignBits(ModulePass):
     """Give every row that has no storage the one of the preset: `w8a8` (i8) or `w8a16` (i16 activations).
 
-    `activation16` lists source nodes, by name or glob, whose results get i16; all values of the scale group of such a
-    result follow. An entry that matches no node is an error with the nearest names, a row with a fixed encoding keeps
-    it.
+    `activation16` lists source nodes, by name or glob, whose results get i16, and inputs and outputs of the graph; all
+    values of the scale group of such a value follow. An entry that matches no node is an error with the nearest names,
+    a row with a fixed encoding keeps it.
 
     ```mlir
     quant.params "r0"
@@ -52,11 +56,28 @@ class QuantAssignBits(ModulePass):
                 ctx.count(row.bits or "")
 
     def _wide_rows(self, module: ModuleOp, table: ParamTable) -> set[str]:
-        """Return the names of the rows that hold a result of a listed node."""
+        """Return the names of the rows that hold a result of a listed node, or a listed input or output."""
         rows_of: dict[str, list[ParamsOp]] = {}
         for inner in module.walk():
+            for name, value in _boundary(inner) if isinstance(inner, FuncOp) else ():
+                row = table.row_of(value)
+                rows_of.setdefault(name, []).extend([] if row is None else [row])
             rows = [row for result in inner.results if (row := table.row_of(result)) is not None]
             for name in source_names(inner) if rows else ():
                 rows_of.setdefault(name, []).extend(rows)
         wide = matching_names(self.activation16, rows_of, "activation16")
         return {row.row_name for name in sorted(wide) for row in rows_of[name]}
+
+
+def _boundary(func: FuncOp) -> Iterator[tuple[str, SSAValue]]:
+    """Yield the quantized values of graph inputs and outputs under the names of the source model."""
+    if func.is_declaration:
+        return
+    for name, argument in zip(argument_names(func), func.args, strict=True):
+        for use in argument.uses:
+            if isinstance(use.operation, QuantizeOp):
+                yield name, use.operation.output
+    end = func.body.block.last_op
+    for name, value in zip(result_names(func), () if end is None else end.operands, strict=False):
+        if isinstance(value.owner, DequantizeOp):
+            yield name, value.owner.operands[0]

@@ -1,0 +1,1 @@
+"""Import path of older scripts: helpers of the PyTorch backend."""

@@ -1,0 +1,1 @@
+"""Import path of older scripts: parts of models."""
