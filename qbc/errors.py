@@ -174,6 +174,12 @@ class ArgumentError(QBCompilerError, ValueError):
     default_code = "ARGUMENT_ERROR"
 
 
+class ConfigError(QBCompilerError, ValueError):
+    """A wrong key or value of a configuration; also a ValueError, as for arguments."""
+
+    default_code = "CONFIG_ERROR"
+
+
 def file_error(error: OSError) -> QBCompilerError:
     """Return the error of a file that the operating system refuses, where nobody nearer has said it better."""
     name = str(error.filename)[:200] if error.filename is not None else "a file"

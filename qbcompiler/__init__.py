@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         EquivalentTransformationConfig,
         ExtraOutputConfig,
         HessianQuantConfig,
+        InputProcessConfig,
         LayerBiasCorrectionConfig,
         LlmConfig,
         LoadScaleConfig,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         MoeConfig,
         OptqConfig,
         PreprocessingConfig,
+        QuantizationConfig,
         ResourceManagementConfig,
         RuntimeOptionsConfig,
         SaveSampleConfig,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
         TuningConfig,
         Uint8InputConfig,
     )
-    from qbc.errors import ArgumentError, QBCompilerError
+    from qbc.errors import ArgumentError, ConfigError, QBCompilerError
     from qbcompiler.api import (
         mblt_compile,
         mblt_compile_with_callback,
@@ -79,6 +81,7 @@ _MEMBERS = {
         "EquivalentTransformationConfig",
         "ExtraOutputConfig",
         "HessianQuantConfig",
+        "InputProcessConfig",
         "LayerBiasCorrectionConfig",
         "LlmConfig",
         "LoadScaleConfig",
@@ -86,6 +89,7 @@ _MEMBERS = {
         "MoeConfig",
         "OptqConfig",
         "PreprocessingConfig",
+        "QuantizationConfig",
         "ResourceManagementConfig",
         "RuntimeOptionsConfig",
         "SaveSampleConfig",
@@ -93,7 +97,7 @@ _MEMBERS = {
         "TuningConfig",
         "Uint8InputConfig",
     ),
-    "qbc.errors": ("ArgumentError", "QBCompilerError"),
+    "qbc.errors": ("ArgumentError", "ConfigError", "QBCompilerError"),
 }
 _HOMES = {name: module for module, names in _MEMBERS.items() for name in names}
 
@@ -103,9 +107,11 @@ __all__ = [
     "BitConfig",
     "CalibrationConfig",
     "CompileConfig",
+    "ConfigError",
     "EquivalentTransformationConfig",
     "ExtraOutputConfig",
     "HessianQuantConfig",
+    "InputProcessConfig",
     "LayerBiasCorrectionConfig",
     "LlmConfig",
     "LoadScaleConfig",
@@ -114,6 +120,7 @@ __all__ = [
     "OptqConfig",
     "PreprocessingConfig",
     "QBCompilerError",
+    "QuantizationConfig",
     "ResourceManagementConfig",
     "RuntimeOptionsConfig",
     "SaveSampleConfig",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +173,7 @@ class _Call:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> _Call:
         """Translate arguments of older releases, find the model, and check what concerns the call itself."""
-        call = _with_present_names(given, {**dict.fromkeys(_parameters(mxq_compile)), **SECTIONS})
+        call = _with_present_names(given, [*_parameters(mxq_compile), *SECTIONS])
         check_kinds(call)
         source = cls(call, _model_path(call.get("model"), call))
         check_part(source.is_snapshot, call.get("model_part"), call.get("model_part_options"))
@@ -218,7 +218,7 @@ def _compile(call: _Call, on_event: EventSink) -> CompileResult:
 
 
 def _parse(given: Mapping[str, Any], on_event: EventSink) -> CompileResult:
-    call = _with_present_names(given, {**dict.fromkeys(_parameters(mblt_compile)), "compile_config": None})
+    call = _with_present_names(given, [*_parameters(mblt_compile), "compile_config"])
     check_kinds(call)
     source = _model_path(call.get("model"), call)
     if "mblt_save_path" not in call:
@@ -256,11 +256,12 @@ def _by_name(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> di
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _with_present_names(given: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+def _with_present_names(given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
     """Return the arguments with those beyond the signature translated; a present name goes before an older one."""
-    extra = {name: value for name, value in given.items() if name not in known and name not in _ALSO_KNOWN}
-    rest = {name: value for name, value in given.items() if name not in extra}
-    return {**translate(extra, known, _logger.warning), **rest}
+    present = {*known, *PARSER_ONLY}
+    rest = {name: value for name, value in given.items() if name in present}
+    extra = {name: value for name, value in given.items() if name not in present}
+    return {**rest, **translate(extra, rest, known, _logger.warning)}
 
 
 def _warn_of_graph_choices(given: Mapping[str, Any]) -> None:
@@ -268,9 +269,6 @@ def _warn_of_graph_choices(given: Mapping[str, Any]) -> None:
     for name, usual in (("yolo_decode_include", True), ("exclude_first_subgraph", False)):
         if given.get(name, usual) is not usual:
             _logger.warning("%s is ignored: the graph is compiled as it was exported", name)
-
-
-_ALSO_KNOWN = PARSER_ONLY
 
 
 def _model_path(model: Any, given: Mapping[str, Any]) -> Path:

@@ -28,7 +28,7 @@ from qbc.argument_types import path_of
 from qbc.calibration.inputs import sample_error
 from qbc.calibration.resampling import MODES, Resampling
 from qbc.calibration.steps import CenterCrop, Normalize, Resize, Step, SwapColours
-from qbc.errors import QBCompilerError
+from qbc.errors import ConfigError, QBCompilerError
 
 Array = npt.NDArray[Any]
 
@@ -117,7 +117,7 @@ def _read_yaml(path: Path) -> Mapping[str, Any]:
 
 
 def _error(message: str) -> QBCompilerError:
-    return QBCompilerError(message, code="CONFIG_ERROR")
+    return ConfigError(message)
 
 
 def _known(where: str, content: Any, accepted: tuple[str, ...]) -> None:

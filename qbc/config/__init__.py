@@ -2,8 +2,10 @@
 
 from qbc.config.bit import BitConfig
 from qbc.config.calibration import CalibrationConfig, MaxPercentileConfig
+from qbc.config.errors import ConfigValidationError
 from qbc.config.language import EquivalentTransformationConfig, LlmConfig, MoeConfig
 from qbc.config.model import CompileConfig
+from qbc.config.older import InputProcessConfig, LayerBiasCorrectionConfig, OptqConfig, QuantizationConfig
 from qbc.config.preprocessing import PreprocessingConfig
 from qbc.config.resources import ExtraOutputConfig, ResourceManagementConfig, RuntimeOptionsConfig
 from qbc.config.save_sample import SaveSampleConfig
@@ -12,10 +14,8 @@ from qbc.config.uint8_input import Uint8InputConfig
 from qbc.config.weights import (
     BiasCorrectionConfig,
     HessianQuantConfig,
-    LayerBiasCorrectionConfig,
     LoadScaleConfig,
     ModConfig,
-    OptqConfig,
     SearchWeightScaleConfig,
     TuningConfig,
 )
@@ -26,10 +26,12 @@ __all__ = [
     "CalibrationConfig",
     "CompileConfig",
     "ConfigSection",
+    "ConfigValidationError",
     "ConfigWarning",
     "EquivalentTransformationConfig",
     "ExtraOutputConfig",
     "HessianQuantConfig",
+    "InputProcessConfig",
     "LayerBiasCorrectionConfig",
     "LlmConfig",
     "LoadScaleConfig",
@@ -38,6 +40,7 @@ __all__ = [
     "MoeConfig",
     "OptqConfig",
     "PreprocessingConfig",
+    "QuantizationConfig",
     "ResourceManagementConfig",
     "RuntimeOptionsConfig",
     "SaveSampleConfig",

@@ -1,17 +1,17 @@
 """Section `bit`: the width of weights and activations."""
 
-from collections.abc import Mapping
 from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
 from qbc.config.calibration import CountOrZero, Share
-from qbc.config.section import ConfigSection, explicit, field_names, warn
+from qbc.config.section import ConfigSection, Moved
 
 WeightBits = Literal[4, 8, 16]
 ActivationBits = Literal[8, 16]
 Bits = TypeVar("Bits", WeightBits, ActivationBits)
-Fraction = Share
+
+_LISTS = "lists of layers are one section"
 
 
 class _FeedForward(ConfigSection, Generic[Bits]):
@@ -122,21 +122,11 @@ class BitConfig(ConfigSection):
     group_size: CountOrZero = Field(default=0, description="weights that share a scale (0: a whole output channel)")
     second_level_scale: bool = Field(default=True, description="integer scales of groups under one float scale")
 
-    @classmethod
-    def prepared(cls, data: Mapping[Any, Any]) -> dict[Any, Any]:
-        """Move the flat lists of releases before 1.1 into `layer_overrides`, with a warning."""
-        overrides = {name: data[name] for name in BitLayerOverrides.model_fields if name in data}
-        if not overrides:
-            return super().prepared(data)
-        for name in overrides:
-            warn(f"BitConfig: {name} belongs to layerOverrides since 1.1")
-        rest = {key: value for key, value in data.items() if key not in overrides}
-        return super().prepared({**rest, "layer_overrides": merge_given(rest, overrides)})
-
-
-def merge_given(rest: dict[Any, Any], overrides: dict[str, Any]) -> Any:
-    """Lay the nested overrides of `rest`, taken out of it, over the flat ones."""
-    nested = rest.pop("layerOverrides", None) or rest.pop("layer_overrides", None) or {}
-    if isinstance(nested, ConfigSection):
-        nested = explicit(nested)
-    return {**overrides, **field_names(BitLayerOverrides, nested)} if isinstance(nested, Mapping) else nested
+    moved = {
+        "activation_16bits": Moved("layer_overrides.activation_16bits", "1.1", _LISTS),
+        "activation16Bits": Moved("layer_overrides.activation_16bits", "1.1", _LISTS),
+        "weight_16bits": Moved("layer_overrides.weight_16bits", "1.1", _LISTS),
+        "weight16Bits": Moved("layer_overrides.weight_16bits", "1.1", _LISTS),
+        "weight_8bits": Moved("layer_overrides.weight_8bits", "1.1", _LISTS),
+        "weight8Bits": Moved("layer_overrides.weight_8bits", "1.1", _LISTS),
+    }

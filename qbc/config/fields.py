@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic.fields import FieldInfo
 
-from qbc.config.checks import key_path
+from qbc.config.errors import key_path
 from qbc.config.model import CompileConfig
 from qbc.config.section import ConfigSection, section_class
 from qbc.errors import QBCompilerError
@@ -76,9 +76,12 @@ TREATMENTS: Mapping[str, Treatment] = {
     "preprocessing": driver("turns calibration images into inputs"),
     "resource_management": notice("memory is managed automatically"),
     "calibration.method": option(
-        ("convert-mblt-to-quant", "method"), ("quant-group-scales", "method"), ("quant-assign-ranges", "method")
+        ("convert-mblt-to-quant", "method"),
+        ("quant-group-scales", "method"),
+        ("quant-assign-ranges", "method"),
+        ("quant-output-scales", "method"),
     ),
-    "calibration.output": notice("graph outputs have one scale"),
+    "calibration.output": option(("quant-output-scales", "output")),
     "calibration.mode": option(("quant-assign-ranges", "mode")),
     "calibration.max_percentile.percentile": option(("quant-assign-ranges", "percentile")),
     "calibration.max_percentile.topk_ratio": option(("quant-collect", "topk-ratio")),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from qbc.atomic import write_file
-from qbc.errors import ArgumentError, QBCompilerError
+from qbc.errors import ArgumentError, ConfigError, QBCompilerError
 from qbc.structured_text import parse_structured
 
 if TYPE_CHECKING:
@@ -70,4 +70,4 @@ def config_text(values: Mapping[str, Any], *, as_yaml: bool) -> str:
 
 
 def _unreadable(path: Path, reason: str) -> QBCompilerError:
-    return QBCompilerError(f"configuration file {str(path)!r} cannot be read: {reason}", code="CONFIG_ERROR")
+    return ConfigError(f"configuration file {str(path)!r} cannot be read: {reason}")

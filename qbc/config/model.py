@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 from qbc.config.bit import BitConfig
 from qbc.config.calibration import CalibrationConfig
 from qbc.config.language import EquivalentTransformationConfig, LlmConfig, MoeConfig
+from qbc.config.older import HESSIAN_IS_ABSENT
 from qbc.config.preprocessing import PreprocessingConfig
 from qbc.config.resources import ExtraOutputConfig, ResourceManagementConfig, RuntimeOptionsConfig
 from qbc.config.save_sample import SaveSampleConfig
@@ -99,7 +100,7 @@ class CompileConfig(ConfigSection):
 
     groups = tuple(GROUPS)
     moved = {
-        "optq": Moved("hessian_quant", "1.3", "the method has more solvers than one"),
+        "optq": Moved(None, "1.3", f"its key is hessianQuant now, and {HESSIAN_IS_ABSENT}"),
         "layer_bias_correction": Moved("bias_correction", "1.4", "it is computed in one pass"),
         "input_shape_dict": Moved(None, "1.4", "bind shapes with feed_dict or --input-shape"),
     }

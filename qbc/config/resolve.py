@@ -12,7 +12,7 @@ from typing import Any
 from qbc.config.checks import checked
 from qbc.config.fields import check_features
 from qbc.config.model import CompileConfig
-from qbc.config.section import ConfigSection, collected_warnings, explicit, merge, section_class, warn
+from qbc.config.section import collected_warnings, explicit, merge, warn
 from qbc.errors import ArgumentError, QBCompilerError
 
 
@@ -105,18 +105,10 @@ def _argument_values(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _section_values(sections: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was set in section objects or their dictionaries."""
-    values: dict[str, Any] = {}
-    for name, section in sections.items():
-        if section is None:
-            continue
-        cls = section_class(CompileConfig, name)
-        if cls is None:
-            values = merge(values, explicit(checked(CompileConfig, {name: section})))
-        else:
-            values[name] = section_values(cls, section)
+    return {name: section_values(name, section) for name, section in sections.items() if section is not None}
+
+
+def section_values(name: str, section: Any) -> dict[str, Any]:
+    """Return the set fields of the section `name`, given as an object of its class (or an older one) or a mapping."""
+    values: dict[str, Any] = explicit(checked(CompileConfig, {name: section})).get(name, {})
     return values
-
-
-def section_values(cls: type[ConfigSection], section: Any) -> dict[str, Any]:
-    """Return the set fields of one section, given as an object of its class (or an older one) or a dictionary."""
-    return explicit(checked(cls, section))

@@ -3,25 +3,28 @@
 Field names are snake_case in Python and camelCase in files; both are accepted everywhere, nested dictionaries as well.
 """
 
+import inspect
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.alias_generators import to_camel, to_snake
+from pydantic.functional_validators import ModelWrapValidatorHandler
 
-from qbc.errors import QBCompilerError
-
-Section = TypeVar("Section", bound="ConfigSection")
+from qbc.config.errors import ConfigValidationError, key_path, model_class, nearest_key
+from qbc.errors import ConfigError
 
 
 class ConfigWarning(UserWarning):
     """A key of an older release was accepted, or two spellings of one setting met."""
 
+
+_INNER = ("qbc", "qbcompiler", "pydantic", "contextlib")  # packages whose frames say nothing to a user
 
 _collected: ContextVar[list[str] | None] = ContextVar("collected_config_warnings", default=None)
 _strict: ContextVar[bool] = ContextVar("strict_config", default=False)
@@ -43,15 +46,23 @@ def warn(text: str) -> None:
     """Give one warning: to the collector where there is one, else as a Python warning."""
     collected = _collected.get()
     if collected is None:
-        warnings.warn(text, ConfigWarning, stacklevel=2)
+        warnings.warn(text, ConfigWarning, stacklevel=_level_of_caller())
     elif text not in collected:
         collected.append(text)
 
 
+def _level_of_caller() -> int:
+    """Return the stack level, for `warn`, of the code that uses the configuration."""
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INNER:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def conflict(text: str) -> None:
-    """Two settings contradict each other: a warning, or CONFIG_ERROR where strictness was asked for."""
+    """Two settings contradict each other: a warning, or a ValueError where strictness was asked for."""
     if _strict.get():
-        raise QBCompilerError(text, code="CONFIG_ERROR", hint="keep one of them")
+        raise ValueError(f"{text} (keep one of them)")
     warn(text)
 
 
@@ -70,7 +81,10 @@ class Moved:
 
 
 class ConfigSection(BaseModel):
-    """Base of all sections: unknown keys are errors, values are checked also when they are assigned."""
+    """Base of all sections: unknown keys are errors, values are checked also when they are assigned.
+
+    Mistakes are `ConfigValidationError`, from the constructor, `model_validate` and assignment alike.
+    """
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -85,6 +99,24 @@ class ConfigSection(BaseModel):
     moved: ClassVar[Mapping[str, Moved]] = {}
     groups: ClassVar[tuple[str, ...]] = ()  # keys that hold sections of this one in files
 
+    def __init__(self, /, **data: Any) -> None:
+        with _mistakes_of(type(self)):
+            super().__init__(**data)
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # pydantic: no arguments beyond the fields
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """Return an object of the class from a mapping or an object; raises ConfigValidationError."""
+        with _mistakes_of(cls):
+            return super().model_validate(obj, **options)
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
+        """Return an object of the class from JSON text; raises ConfigValidationError."""
+        with _mistakes_of(cls):
+            return super().model_validate_json(json_data, **options)
+
     @model_validator(mode="wrap")
     @classmethod
     def _with_field_names(cls, data: Any, handler: ModelWrapValidatorHandler[Any]) -> Any:
@@ -96,13 +128,57 @@ class ConfigSection(BaseModel):
         return field_names(cls, data)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, _section_for_none(type(self), name, value))
+        cls = type(self)
+        if name in cls.model_fields:
+            self._assign(name, _section_for_none(cls, name, value))
+        elif (old := _old_key(cls, name)) is not None:
+            self._assign_moved(name, cls.moved[old], value)
+        elif name.startswith("_"):
+            super().__setattr__(name, value)
+        else:
+            near = nearest_key(cls, name)
+            hint = None if near is None else f"did you mean {to_snake(near)!r}?"
+            raise ConfigError(f"{cls.__name__} has no field {name!r}", hint=hint)
+
+    def _assign(self, name: str, value: Any) -> None:
+        before, given = getattr(self, name), set(self.model_fields_set)
+        try:
+            with _mistakes_of(type(self)):
+                super().__setattr__(name, value)
+        except ConfigError:  # rules over several fields are checked after the assignment: take it back
+            self.__dict__[name] = before
+            self.__pydantic_fields_set__.intersection_update(given)
+            raise
+
+    def _assign_moved(self, name: str, moved: Moved, value: Any) -> None:
+        warn(_moved_text(type(self), [(name, moved)]))
+        if moved.to is None:
+            return
+        *parents, last = moved.to.split(".")
+        section: Any = self
+        for parent in parents:
+            section = getattr(section, parent)
+        setattr(section, last, _translated(moved, value))
+
+
+@contextmanager
+def _mistakes_of(cls: type[BaseModel]) -> Iterator[None]:
+    """Turn the errors of pydantic inside into the one of configurations."""
+    where = "" if cls.__name__ == "CompileConfig" else cls.__name__
+    try:
+        yield
+    except ConfigValidationError:
+        raise
+    except ValidationError as error:
+        raise ConfigValidationError.of(cls, error, where) from None
+    except RecursionError:
+        raise ConfigError(f"{cls.__name__}: nested too deeply") from None
 
 
 def section_class(cls: type[BaseModel], field: str) -> type[ConfigSection] | None:
     """Return the class of a field that is a section, None for other fields."""
-    kind = cls.model_fields[field].annotation
-    return kind if isinstance(kind, type) and issubclass(kind, ConfigSection) else None
+    kind = model_class(cls, field)
+    return kind if kind is not None and issubclass(kind, ConfigSection) else None
 
 
 def _section_for_none(cls: type[ConfigSection], name: Any, value: Any) -> Any:
@@ -116,20 +192,26 @@ def _section_for_none(cls: type[ConfigSection], name: Any, value: Any) -> Any:
 def field_names(cls: type[ConfigSection], data: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return `data` with the field names of `cls` as keys; keys of older releases go where they belong now.
 
-    Unknown keys stay as they are, for the validation to name. Raises CONFIG_ERROR where both spellings of one key
-    have different values.
+    Unknown keys stay as they are, for the validation to name. Where an older key and the present one contradict each
+    other, the present one counts, with a warning. Raises ValueError where both spellings of one key have different
+    values.
     """
     names = {field.alias or name: name for name, field in cls.model_fields.items()}
     result: dict[Any, Any] = {}
+    older: list[tuple[str, Moved]] = []
     for key, value in data.items():
         name = names.get(key, key) if isinstance(key, str) else key
+        old = None if name in cls.model_fields else _old_key(cls, name)
+        if old is not None:
+            older.append((name, cls.moved[old]))
+            continue
         value = _section_for_none(cls, name, value)
-        if name not in cls.model_fields and (old := _old_key(cls, name)) is not None:
-            _move(cls, name, cls.moved[old], value, result)
-        elif name in result and result[name] != value:
-            result[name] = _both_spellings(cls, name, result[name], value)
-        else:
-            result[name] = value
+        twice = name in result and result[name] != value
+        result[name] = _both_spellings(cls, name, result[name], value) if twice else value
+    if older:
+        warn(_moved_text(cls, older))
+    for key, moved in older:
+        _move(cls, moved, _translated(moved, data[key]), result)
     return result
 
 
@@ -142,11 +224,7 @@ def _both_spellings(cls: type[ConfigSection], name: str, first: Any, second: Any
             merged[key] = value if same else _both_spellings(section, key, merged[key], value)
         return merged
     alias = cls.model_fields[name].alias if name in cls.model_fields else name
-    raise QBCompilerError(
-        f"{name!r} is set twice with different values, as {name!r} and as {alias!r}",
-        code="CONFIG_ERROR",
-        hint="keep one of them",
-    )
+    raise ValueError(f"{name!r} is set twice with different values, as {name!r} and as {alias!r} (keep one of them)")
 
 
 def _old_key(cls: type[ConfigSection], key: Any) -> str | None:
@@ -157,22 +235,44 @@ def _old_key(cls: type[ConfigSection], key: Any) -> str | None:
     return next((old for old in cls.moved if old in (key, snake) or ("*" in old and fnmatchcase(snake, old))), None)
 
 
-def _move(cls: type[ConfigSection], key: str, moved: Moved, value: Any, result: dict[Any, Any]) -> None:
+def _moved_text(cls: type[ConfigSection], older: Sequence[tuple[str, Moved]]) -> str:
+    """Return the one warning about all keys of older releases in a section."""
+    texts: dict[tuple[str, str], list[str]] = {}
+    for key, moved in older:
+        text = f"{key} is ignored" if moved.to is None else f"{key} is called {_key_of(cls, moved.to)}"
+        texts.setdefault((moved.since, moved.why), []).append(text)
+    changes = [f"{', '.join(keys)} since {since}: {why}" for (since, why), keys in texts.items()]
+    return f"{cls.__name__}: {'; '.join(changes)}"
+
+
+def _key_of(cls: type[ConfigSection], path: str) -> str:
+    return key_path(cls, path.split("."))
+
+
+def _translated(moved: Moved, value: Any) -> Any:
+    known = moved.values is not None and isinstance(value, Hashable)
+    return moved.values.get(value, value) if moved.values is not None and known else value
+
+
+def _move(cls: type[ConfigSection], moved: Moved, value: Any, result: dict[Any, Any]) -> None:
+    """Enter the value of an older key where it belongs now, unless something stands there."""
     if moved.to is None:
-        warn(f"{cls.__name__}: {key} is ignored since {moved.since}: {moved.why}")
         return
-    warn(f"{cls.__name__}: {key} is called {camel_path(moved.to)} since {moved.since}: {moved.why}")
-    if moved.values is not None:
-        try:
-            value = moved.values.get(value, value)
-        except TypeError:  # a value that cannot be a key: validation names it
-            return
     *parents, last = moved.to.split(".")
-    inner = result
+    inner, current = result, cls
     for parent in parents:
+        section = section_class(current, parent)
         known = inner.get(parent)
-        known = explicit(known) if isinstance(known, ConfigSection) else known
-        inner[parent] = inner = dict(known) if isinstance(known, Mapping) else {}
+        if isinstance(known, ConfigSection):
+            known = explicit(known)
+        elif isinstance(known, Mapping) and section is not None:
+            known = field_names(section, known)
+        elif known is not None:  # no section: validation names it
+            return
+        inner[parent] = inner = dict(known or {})
+        current = section or current
+    if last in inner and inner[last] != value:
+        conflict(f"{cls.__name__}: {_key_of(cls, moved.to)} is set by its older name too, with another value")
     inner.setdefault(last, value)
 
 
@@ -183,11 +283,6 @@ def merge(base: Mapping[Any, Any], override: Mapping[Any, Any]) -> dict[Any, Any
         both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
         merged[key] = merge(merged[key], value) if both else value
     return merged
-
-
-def camel_path(path: str) -> str:
-    """Return a dotted path of field names in the spelling of files."""
-    return ".".join(to_camel(part) for part in path.split("."))
 
 
 def explicit(section: ConfigSection) -> dict[str, Any]:

@@ -47,10 +47,6 @@ class HessianQuantConfig(ConfigSection):
     }
 
 
-class OptqConfig(HessianQuantConfig):
-    """The name of HessianQuantConfig up to release 1.2."""
-
-
 class SearchWeightScaleTransformer(ConfigSection):
     """Roles whose weight scales are searched."""
 
@@ -92,16 +88,6 @@ class BiasCorrectionConfig(ConfigSection):
 
     apply: bool = True
     attributes: BiasCorrectionAttributes = Field(default_factory=BiasCorrectionAttributes)
-
-
-class LayerBiasCorrectionConfig(BiasCorrectionConfig):
-    """The name of BiasCorrectionConfig in release 1.3, where it was off by default."""
-
-    apply: bool = False
-
-    def model_post_init(self, context: Any) -> None:
-        """Count the default of `apply` as set: it differs from the one of the section."""
-        self.__pydantic_fields_set__.add("apply")
 
 
 class ModLearningRate(ConfigSection):

@@ -1,5 +1,5 @@
 """The errors of the package."""
 
-from qbc.errors import ArgumentError, QBCompilerError
+from qbc.errors import ArgumentError, ConfigError, QBCompilerError
 
-__all__ = ["ArgumentError", "QBCompilerError"]
+__all__ = ["ArgumentError", "ConfigError", "QBCompilerError"]

@@ -153,7 +153,8 @@ def test_refused(tmp_path: Path, samples: Any, arguments: dict[str, Any], code: 
     with pytest.raises(QBCompilerError) as caught:
         _compile(tmp_path, samples, **arguments)
     assert caught.value.code == code
-    assert isinstance(caught.value, ValueError) == (code == "ARGUMENT_ERROR" and "config_preset" not in arguments)
+    of_value = code in ("ARGUMENT_ERROR", "CONFIG_ERROR") and "config_preset" not in arguments
+    assert isinstance(caught.value, ValueError) == of_value
     assert not (tmp_path / "a.mxq").exists()
 
 

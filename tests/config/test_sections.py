@@ -12,12 +12,14 @@ from qbc.config import (
     BitConfig,
     CalibrationConfig,
     CompileConfig,
+    ConfigValidationError,
     ConfigWarning,
     EquivalentTransformationConfig,
     HessianQuantConfig,
     LayerBiasCorrectionConfig,
     LlmConfig,
     OptqConfig,
+    QuantizationConfig,
     ResourceManagementConfig,
 )
 from qbc.config.checks import checked
@@ -129,10 +131,31 @@ def test_removed_and_renamed_keys_warn_once() -> None:
     with pytest.warns(ConfigWarning, match="use_gpu_only_for_calibration is ignored"):
         ResourceManagementConfig(use_gpu_only_for_calibration=False)  # type: ignore[call-arg]
     with collected_warnings() as texts:
-        optq = OptqConfig(apply=True, act_order=False, accumulation_device="cpu")  # type: ignore[call-arg]
+        hessian = HessianQuantConfig(act_order=False, accumulation_device="cpu")  # type: ignore[call-arg]
+    assert hessian.attributes.act_order is False
+    assert texts == [
+        "HessianQuantConfig: act_order is called attributes.actOrder since 1.3: settings of the solver are attributes; "
+        "accumulation_device is ignored since 1.4: the matrix is kept where the layer is computed"
+    ]
+
+
+def test_classes_of_older_releases_take_their_own_keys_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optq = OptqConfig(apply=True, act_order=False, blockSize=128, percdamp=0.1)  # type: ignore[call-arg]
+        quantization = QuantizationConfig.from_kwargs(
+            quantization_method=1, quantization_mode=2, percentile=0.999, topk_ratio=0.02, activation_16bits=["a"]
+        )
     assert isinstance(optq, HessianQuantConfig)
-    assert optq.attributes.act_order is False
-    assert len(texts) == 2 and "attributes.actOrder" in texts[0]
+    assert explicit(optq) == {
+        "apply": True, "attributes": {"act_order": False, "block_size": 128, "perc_damp": 0.1}
+    }  # fmt: skip
+    assert explicit(quantization) == {
+        "calibration": {"method": 1, "mode": 2, "max_percentile": {"percentile": 0.999, "topk_ratio": 0.02}},
+        "bit": {"layer_overrides": {"activation_16bits": ["a"]}},
+    }
+    with pytest.raises(ValueError, match="quantisation_mode: unknown key"):
+        QuantizationConfig.from_kwargs(quantisation_mode=1)
 
 
 def test_flat_calibration_of_release_1_0() -> None:
@@ -148,7 +171,9 @@ def test_flat_calibration_of_release_1_0() -> None:
     assert (config.method, config.output, config.mode) == (1, 1, 1)
     assert config.max_percentile.percentile == 0.999 and config.max_percentile.topk_ratio == 0.02
     assert config.histogram.metric == "mse" and config.histogram.min_bin_width == 0.0001
-    assert len(texts) == len(values) - 4  # four keys did not change
+    (text,) = texts
+    unchanged = {"act_scale_min", "weight_scale_min", "min_clip_ratio", "layer_overrides"}
+    assert all((f"{key} is " in text) == (key not in unchanged) for key in values)
 
 
 def test_top_level_keys_of_release_1_3() -> None:
@@ -161,8 +186,8 @@ def test_top_level_keys_of_release_1_3() -> None:
             }
         )
     assert config.bias_correction.apply is False
-    assert config.hessian_quant.apply is True
-    assert len(texts) == 4
+    assert config.hessian_quant.apply is False
+    assert len(texts) == 3 and "goes on without it" in texts[0]
 
 
 def test_the_section_of_release_1_3_keeps_its_default() -> None:
@@ -171,9 +196,21 @@ def test_the_section_of_release_1_3_keeps_its_default() -> None:
 
 def test_flat_bit_overrides() -> None:
     with collected_warnings() as texts:
-        config = BitConfig(activation_16bits=["a"], layer_overrides={"weight8Bits": ["b"]})  # type: ignore
+        config = BitConfig(activation16Bits=["a"], layer_overrides={"weight8Bits": ["b"]})  # type: ignore
     assert config.layer_overrides.activation_16bits == ["a"] and config.layer_overrides.weight_8bits == ["b"]
     assert len(texts) == 1
+
+
+def test_a_present_key_goes_before_an_older_one() -> None:
+    values = {"percentile": 0.9, "maxPercentile": {"percentile": 0.8, "topkRatio": 0.1}, "quantization_mode": 0}
+    with collected_warnings() as texts:
+        config = CalibrationConfig.model_validate(values)
+    assert (config.max_percentile.percentile, config.max_percentile.topk_ratio, config.mode) == (0.8, 0.1, 0)
+    assert len(texts) == 2 and "set by its older name too" in texts[1]
+    with collected_warnings(strict=True), pytest.raises(ValueError, match="keep one of them"):
+        CalibrationConfig.model_validate(values)
+    with collected_warnings(), pytest.raises(ConfigValidationError, match="maxPercentile: expected a dictionary"):
+        CalibrationConfig.model_validate({"percentile": 0.9, "maxPercentile": 3})
 
 
 # --- groups ------------------------------------------------------------------------------------------------------

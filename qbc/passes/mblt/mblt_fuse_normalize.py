@@ -19,7 +19,7 @@ from qbc.dialects.common.graph import (
 )
 from qbc.dialects.common.properties import int_list
 from qbc.dialects.mblt import AddOp, Conv2dOp, LinearOp, MbltOp, MulOp, PadOp, shape_of
-from qbc.errors import QBCompilerError
+from qbc.errors import ConfigError
 from qbc.passes.base import CompileContext, FunctionPass
 from qbc.passes.mblt.layers import layer_of_affine, offset_is_exact
 from qbc.passes.mblt.matching import blob, new_constant
@@ -77,9 +77,7 @@ class FuseNormalizePass(FunctionPass):
         odd = [index for index in found if not _holds_floats(func.args[index])]
         if odd or (not found and not self.exclude):
             what = f"input {argument_names(func)[odd[0]]!r} does not hold floats" if odd else "the model has no image"
-            raise QBCompilerError(
-                f"normalize with fuseIntoFirstLayer: {what}", code="CONFIG_ERROR", hint="change the preprocessing"
-            )
+            raise ConfigError(f"normalize with fuseIntoFirstLayer: {what}", hint="change the preprocessing")
         return found
 
     def _affine(self, func: FuncOp, index: int) -> tuple[Float64Array, Float64Array]:
@@ -90,10 +88,9 @@ class FuseNormalizePass(FunctionPass):
         channels = shape[-1] if shape else 1
         for name, values in (("mean", self.mean), ("std", self.std)):
             if len(values) not in (1, channels):
-                raise QBCompilerError(
+                raise ConfigError(
                     f"normalize has {len(values)} values of {name}, "
                     f"input {argument_names(func)[index]!r} has {channels} channels",
-                    code="CONFIG_ERROR",
                     hint="give one value, or one for each channel",
                 )
         mean, std = (np.broadcast_to(np.asarray(values, np.float64), (channels,)) for values in (self.mean, self.std))

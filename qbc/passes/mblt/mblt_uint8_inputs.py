@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, TensorType, f64
 from xdsl.dialects.func import FuncOp
 
 from qbc.dialects.common.graph import DIVISION_FACTOR, argument_names, chosen_arguments, set_argument_attribute
-from qbc.errors import QBCompilerError
+from qbc.errors import ConfigError
 from qbc.passes.base import CompileContext, FunctionPass
 
 
@@ -46,8 +46,7 @@ class Uint8InputsPass(FunctionPass):
                 ctx.count("inputs")
             elif self.inputs:
                 name = argument_names(op)[index]
-                raise QBCompilerError(
+                raise ConfigError(
                     f"input {name!r} has the type {kind}; only float inputs can become uint8",
-                    code="CONFIG_ERROR",
                     hint="take it out of uint8Input.inputs",
                 )
