@@ -64,8 +64,12 @@ for _loop in ("_add_loop", "_mul_loop"):
 EQUIVALENT["_div_loop", "db > 0", "Gt -> GtE"] = "a zero divisor is dealt with below"
 EQUIVALENT["_div_loop", "max(abs(db), 1)", "1 -> 2"] = "only keeps a zero divisor, dealt with below, from dividing"
 EQUIVALENT["_div_loop", "da > 0", "Gt -> GtE"] = "zero over zero is dealt with before"
-EQUIVALENT["_power_loop", "q < 0", "0 -> 1"] = "zero is dealt with before"
-EQUIVALENT["_norm_loop", "62 - bits", "62 -> 63"] = "the root gets one more bit where there is room for it"
+for _change in ("0 -> 1", "Lt -> LtE"):
+    EQUIVALENT["_power_loop", "q < 0", _change] = "zero is dealt with before"
+EQUIVALENT["_exponential", "whole > 30", "30 -> 31"] = "nodes have at most 31 bits: shifted by 31 they are 0 too"
+EQUIVALENT["_code_rows", "first + count", "Add -> Sub"] = "the loop counts to the same end, whatever the slice says"
+EQUIVALENT["_sum_rows", "length - first", "Sub -> Add"] = "a slice of a row ends with the row"
+EQUIVALENT["_norm_loop", "shift <= 62", "62 -> 63"] = "half a step or less rounds to no step"
 
 
 Place = tuple[ast.AST, ast.AST, Callable[[], None], str]  # node, the expression around it, how to change it, what

@@ -8,6 +8,7 @@ import numpy as np
 
 from qbc.kernels.checks import MULTIPLIER_LIMIT, SHIFT_LIMIT, CallChecks, OutputRange
 from qbc.kernels.compile import Array, Scalar, jit
+from qbc.kernels.integers import between_nodes, bit_length
 from qbc.kernels.registry import Kernel
 from qbc.kernels.spec import CODE_RANGES, NUMPY_DTYPES, KernelCall
 from qbc.kernels.storage import store_codes
@@ -32,23 +33,14 @@ def _lut16_loop(x: Array, table: Array, offset: int, lo: int, hi: int, out: Arra
     for i in range(x.shape[0]):
         position = np.int64(x[i]) + 32768
         node, rest = position >> 7, position & 127
-        v = table[node] + (((table[node + 1] - table[node]) * rest + 64) >> 7) + offset
+        v = between_nodes(table, node, rest, 7) + offset
         out[i] = min(max(v, lo), hi)
-
-
-@jit
-def _bit_length(x: Scalar) -> Scalar:
-    bits = 0
-    while x > 0:
-        x >>= 1
-        bits += 1
-    return bits
 
 
 @jit
 def _mantissa(x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """Return (E, node, rest) of x in 1..32768: x = 2^E * mu with mu = 1 + (node + rest/64) / 256."""
-    bits = _bit_length(x)
+    bits = bit_length(x)
     scaled = (x << 15) >> bits
     return bits - 1, (scaled >> 6) & 255, scaled & 63
 
@@ -69,7 +61,7 @@ def _power_loop(x: Array, table: Array, p2: int, m: int, s: int, z: int, lo: int
             continue
         e, node, rest = _mantissa(abs(q))
         h = 0 if p2 == -2 else e & 1
-        v = table[h, node] + (((table[h, node + 1] - table[h, node]) * rest + 32) >> 6)
+        v = between_nodes(table[h], node, rest, 6)
         if q < 0:
             v = -v
         t = s - (p2 * (e - h)) // 2
@@ -90,7 +82,7 @@ def _log_loop(x: Array, table: Array, c1: int, c2: int, m: int, s: int, z: int, 
             out[i] = lo
             continue
         e, node, rest = _mantissa(q)
-        v = table[0, node] + (((table[0, node + 1] - table[0, node]) * rest + 32) >> 6)
+        v = between_nodes(table[0], node, rest, 6)
         out[i] = min(max(z + (((e * c1 + v + c2) * m + half) >> s), lo), hi)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,38 +18,6 @@ from qbc.kernels.windows import WindowGeometry
 
 _SEGMENT = 512
 _TAPS_TOGETHER = 3
-_EVERY_BYTE = 0x0101010101010101
-
-
-@jit
-def _lay_out(x: Array, top: int, left: int, stride: int, fill: Scalar, out: Array) -> None:
-    """Copy x [N, H, W, words] into out [N, rows, stride, columns, words].
-
-    Column j of phase p is padded column j*stride + p; `words` are bytes or 64-bit words of channels.
-    """
-    n, h, w, words = x.shape
-    rows, columns = out.shape[1], out.shape[3]
-    for b in range(n):
-        for y in range(rows):
-            if y < top or y >= top + h:
-                out[b, y] = fill
-                continue
-            source = x[b, y - top].reshape(w * words)
-            for phase in range(stride):
-                target = out[b, y, phase].reshape(columns * words)
-                first = max((left - phase + stride - 1) // stride, 0)
-                end = min((left + w - 1 - phase) // stride + 1, columns)
-                target[: first * words] = fill
-                target[end * words :] = fill
-                if stride == 1:
-                    skip = (first - left) * words
-                    for i in range((end - first) * words):
-                        target[first * words + i] = source[skip + i]
-                    continue
-                for j in range(first, end):
-                    to, at = j * words, (j * stride + phase - left) * words
-                    for i in range(words):
-                        target[to + i] = source[at + i]
 
 
 @jit
@@ -131,12 +98,25 @@ class _Plan:
     zero_point: int
 
     def lay_out(self, x: Array) -> Array:
-        """Return the padded, phase-sorted copy of the input, flat."""
+        """Return the padded, phase-sorted copy of the input [N, H, W, C], flat.
+
+        It is [N, rows, stride, columns, C]: column j of phase p is padded column j*stride + p.
+        """
         padded = np.empty(self.shape, np.uint8)
+        _, rows, stride, columns, _ = self.shape
         top, left = self.geometry.padding[:2]
-        word: Any
-        word, fill = (np.uint8, self.zero_point) if self.shape[4] % 8 else (np.uint64, self.zero_point * _EVERY_BYTE)
-        _lay_out(x.view(word), top, left, self.geometry.strides[1], word(fill), padded.view(word))
+        inside = max(min(x.shape[1], rows - top), 0)
+        bottom = top + inside
+        padded[:, :top] = self.zero_point
+        padded[:, bottom:] = self.zero_point
+        for phase in range(stride):
+            first = max(-((phase - left) // stride), 0)
+            end = max(min((left + x.shape[2] - 1 - phase) // stride + 1, columns), first)
+            target = padded[:, top:bottom, phase]
+            target[:, :, :first] = self.zero_point
+            target[:, :, end:] = self.zero_point
+            start = first * stride + phase - left
+            target[:, :, first:end] = x[:, :inside, start::stride][:, :, : end - first]
         return padded.reshape(-1)
 
     def repeated(self, values: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from qbc.kernels.checks import MULTIPLIER_LIMIT, SHIFT_LIMIT, CallChecks, distance_bound
 from qbc.kernels.compile import Array, Scalar, jit
+from qbc.kernels.integers import floor_quotient
 from qbc.kernels.registry import Kernel
 from qbc.kernels.spec import KernelCall, TensorSpec
 
@@ -73,18 +74,6 @@ def broadcast_shape(checks: CallChecks, *specs: TensorSpec) -> tuple[int, ...]:
         return np.broadcast_shapes(*(spec.shape for spec in specs))
     except ValueError:
         checks.fail(f"shapes {', '.join(str(spec.shape) for spec in specs)} do not broadcast")
-
-
-@jit
-def floor_quotient(numerator: Scalar, divisor: Scalar) -> Scalar:
-    """Return floor(numerator / divisor), divisor > 0, exact where the result is below 2^40 in magnitude.
-
-    A float64 estimate is off by at most one there, and the integer remainder corrects it. A larger result stays far
-    outside every code range. Unlike integer division this vectorizes.
-    """
-    estimate = np.int64(np.floor(np.float64(numerator) / np.float64(divisor)))
-    rest = numerator - estimate * divisor
-    return estimate - (1 if rest < 0 else 0) + (1 if rest >= divisor else 0)
 
 
 @jit

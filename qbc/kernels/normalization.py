@@ -10,7 +10,7 @@ import numpy as np
 
 from qbc.kernels.checks import MULTIPLIER_LIMIT, SHIFT_LIMIT, CallChecks, distance_bound
 from qbc.kernels.compile import Array, Scalar, jit
-from qbc.kernels.elementwise import floor_quotient
+from qbc.kernels.integers import between_nodes, bit_length, floor_quotient, root_of_shifted
 from qbc.kernels.registry import Kernel
 from qbc.kernels.spec import KernelCall
 
@@ -42,21 +42,36 @@ def _exponential(d: Scalar, k: int, nodes: Array) -> Scalar:
 
 
 @jit
+def _exponentials(row: Array, k: int, nodes: Array, e: Array) -> tuple[Scalar, Scalar]:
+    """Fill e with the exponentials of a row; return its largest code and their sum."""
+    top = np.int64(row[0])
+    for i in range(row.shape[0]):
+        top = max(top, np.int64(row[i]))
+    total = np.int64(0)
+    for i in range(row.shape[0]):
+        e[i] = _exponential(top - np.int64(row[i]), k, nodes)
+        total += e[i]
+    return top, total
+
+
+@jit
 def _softmax_loop(x: Array, out: Array, nodes: Array, k: int, q: int, g: int, z: int, lo: int, hi: int) -> None:
     rows, n = x.shape
     e = np.empty(n, np.int64)
     for r in range(rows):
-        top = np.int64(x[r, 0])
-        for i in range(n):
-            top = max(top, np.int64(x[r, i]))
-        total = np.int64(0)
-        for i in range(n):
-            e[i] = _exponential(top - np.int64(x[r, i]), k, nodes)
-            total += e[i]
+        _, total = _exponentials(x[r], k, nodes, e)
         divisor = total << g
         half = divisor >> 1
         for i in range(n):
             out[r, i] = min(max(z + floor_quotient(e[i] * q + half, divisor), lo), hi)
+
+
+@jit
+def _logarithm(value: Scalar, logs: Array) -> Scalar:
+    """Return log2 of an integer of at least 25 bits, in units of 2^-24."""
+    bits = bit_length(value)
+    mantissa = value >> (bits - 25)
+    return ((bits - 1) << 24) + between_nodes(logs, (mantissa >> 16) & 255, mantissa & 65535, 16)
 
 
 @jit
@@ -65,21 +80,10 @@ def _log_softmax_loop(
 ) -> None:
     rows, n = x.shape
     rounding = np.int64(1) << (s - 1)
+    e = np.empty(n, np.int64)
     for r in range(rows):
-        top = np.int64(x[r, 0])
-        for i in range(n):
-            top = max(top, np.int64(x[r, i]))
-        total = np.int64(0)
-        for i in range(n):
-            total += _exponential(top - np.int64(x[r, i]), k, nodes)
-        bits = 0
-        rest = total
-        while rest > 0:
-            rest >>= 1
-            bits += 1
-        mantissa = total >> (bits - 25)
-        node, part = (mantissa >> 16) & 255, mantissa & 65535
-        log = ((bits - 1) << 24) + logs[node] + (((logs[node + 1] - logs[node]) * part + 32768) >> 16)
+        top, total = _exponentials(x[r], k, nodes, e)
+        log = _logarithm(total, logs)
         for i in range(n):
             t = min((top - np.int64(x[r, i])) * k, np.int64(1) << 30)
             acc = (np.int64(30) << 24) - log - t
@@ -87,17 +91,10 @@ def _log_softmax_loop(
 
 
 @jit
-def _root_of_shifted(v: Scalar, k: Scalar) -> Scalar:
-    """Return floor(sqrt(v << k)) of a value that fills 63 or 64 unsigned bits.
-
-    Rounding to float64 moves the value by at most 2^10 and its root by less than half a float64 step there, so the seed
-    is never below the root, and at most one above it.
-    """
-    value = np.uint64(v) << np.uint64(k)
-    root = min(np.uint64(np.sqrt(np.float64(value))), np.uint64(4294967295))
-    if root * root > value:
-        root -= np.uint64(1)
-    return np.int64(root)
+def _inverse_root(v: Scalar) -> tuple[Scalar, Scalar]:
+    """Return (Rm, u) of a variance 0 < v < 2^62: Rm * 2^-u = 2^16 / sqrt(v), nearly; Rm has 30 or 31 bits."""
+    k = (64 - bit_length(v)) & ~1
+    return (np.int64(1) << 61) // root_of_shifted(v, k), 45 - k // 2
 
 
 @jit
@@ -114,15 +111,7 @@ def _layer_norm_loop(
             s1 += d
             s2 += d * d
         mean = np.int64(0) if rms else s1
-        v = n * s2 - mean * mean + eps
-        bits = 0
-        rest = v
-        while rest > 0:
-            rest >>= 1
-            bits += 1
-        k = (64 - bits) & ~1
-        inverse = (np.int64(1) << 61) // _root_of_shifted(v, k)
-        t = 45 - k // 2
+        inverse, t = _inverse_root(n * s2 - mean * mean + eps)
         half = np.int64(1) << (t - 1)
         for i in range(n):
             d = n * (np.int64(x[r, i]) - zx) - mean

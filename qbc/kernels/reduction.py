@@ -9,20 +9,11 @@ import numpy as np
 
 from qbc.kernels.checks import MULTIPLIER_LIMIT, SHIFT_LIMIT, CallChecks, distance_bound
 from qbc.kernels.compile import Array, Scalar, jit
+from qbc.kernels.integers import bit_length, integer_root
 from qbc.kernels.registry import Kernel
 from qbc.kernels.spec import KernelCall, TensorSpec
 
 _NORM_LIMIT = 16384
-
-
-@jit
-def integer_root(value: Scalar) -> Scalar:
-    """Return floor(sqrt(value)) of 0 <= value < 2^62 with at most 53 significant bits.
-
-    Such a value is exact in float64, so its rounded root is never too low, and at most one too high.
-    """
-    root = np.int64(np.sqrt(np.float64(value)))
-    return root - 1 if root * root > value else root
 
 
 @jit
@@ -57,12 +48,7 @@ def _norm_loop(x: Array, out: Array, zx: int, m: int, s: int, z: int, lo: int, h
                 total += d * d
             v: Scalar = z
             if total > 0:
-                bits = 0
-                rest = total
-                while rest > 0:
-                    rest >>= 1
-                    bits += 1
-                k2 = (62 - bits) & ~1
+                k2 = (62 - bit_length(total)) & ~1
                 root = integer_root(total << k2)
                 shift = s + k2 // 2
                 if shift <= 62:

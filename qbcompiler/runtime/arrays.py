@@ -93,24 +93,26 @@ def deliver(results: list[Array], outputs: Any) -> list[Array]:
 
     if outputs is None:
         return results
-    _check_outputs(outputs)
-    if not outputs:
-        outputs.extend(results)
-        return outputs  # type: ignore[no-any-return]
-    if len(outputs) != len(results):
-        raise shape_error(f"the model has {len(results)} outputs, {len(outputs)} arrays were given")
-    for index, (result, target) in enumerate(zip(results, outputs, strict=True)):
+    targets = _targets(outputs)
+    if not targets:
+        targets.extend(results)
+        return targets
+    if len(targets) != len(results):
+        raise shape_error(f"the model has {len(results)} outputs, {len(targets)} arrays were given")
+    for index, (result, target) in enumerate(zip(results, targets, strict=True)):
         _check_target(index, result, target)
-    for result, target in zip(results, outputs, strict=True):
+    for result, target in zip(results, targets, strict=True):
         np.copyto(target, result, casting="same_kind")
-    return list(outputs) if isinstance(outputs, tuple) else outputs
+    return targets
 
 
-def _check_outputs(outputs: Any) -> None:
-    if not isinstance(outputs, list) and not (isinstance(outputs, tuple) and outputs):
-        raise ArgumentError(
-            f"outputs is {described(outputs)}, expected a list of arrays, or an empty list to be filled"
-        )
+def _targets(outputs: Any) -> list[Array]:
+    """Return `outputs` as a list: itself where it is one, so that the caller sees what is appended."""
+    if isinstance(outputs, list):
+        return outputs
+    if isinstance(outputs, tuple) and outputs:
+        return list(outputs)
+    raise ArgumentError(f"outputs is {described(outputs)}, expected a list of arrays, or an empty list to be filled")
 
 
 def _check_target(index: int, result: Array, target: Any) -> None:

@@ -42,17 +42,20 @@ class ModelConfig:
         self, num_cores: int | Sequence[str] | None = None, core_ids: Sequence[str] | None = None
     ) -> bool:
         """Run each image on one core; a number of cores, or the cores themselves."""
-        if num_cores is not None and not is_whole(num_cores):
-            num_cores, core_ids = None, num_cores
-        if core_ids is None:
-            return self._set(CoreMode.Single, num_cores=num_cores)  # type: ignore[arg-type]
-        LIST.check("core_ids", core_ids)
-        cores = [_numbers("core_ids", core, 2) for core in core_ids]
+        count: int | None = None
+        given: Any = core_ids
+        if is_whole(num_cores):
+            count = whole_of("num_cores", num_cores)
+        elif num_cores is not None:
+            given = num_cores
+        if given is None:
+            return self._set(CoreMode.Single, num_cores=count)
+        LIST.check("core_ids", given)
+        cores = [_numbers("core_ids", core, 2) for core in given]
         if not all(cluster < CLUSTERS and core < CORES_PER_CLUSTER for cluster, core in cores):
             return False
-        count = num_cores if num_cores is not None else len(cores) or None
         ids = [f"{cluster}:{core}" for cluster, core in cores]
-        return self._set(CoreMode.Single, num_cores=count, ids=ids)  # type: ignore[arg-type]
+        return self._set(CoreMode.Single, num_cores=count if count is not None else len(cores) or None, ids=ids)
 
     def set_multi_core_mode(self, clusters: Sequence[int | str] | None = None) -> bool:
         """Run four images on the cores of a cluster."""

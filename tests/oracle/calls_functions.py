@@ -141,6 +141,11 @@ def log_softmax(rng: Rng) -> Case:
     shape = (*(int(n) for n in rng.integers(1, 4, int(rng.integers(0, 3)))), int(rng.integers(1, 70)))
     m, s = multiplier(rng, 2.0 ** rng.uniform(24, 30), y_type)
     attributes = {"k": _exponents(rng, x_type), "m": m, "s": s, **output(rng, y_type)}
+    if rng.random() < 0.2:  # distances beyond 2^30, which count as 2^30, on a scale that shows it
+        low, high = CODE_RANGES[y_type]
+        steps = (high - low) * rng.uniform(0.5, 0.9)  # that 2^30 takes
+        attributes.update(k=1 << int(rng.integers(21, 26)), m=int(steps * 2**14), s=44, z=high if y_type == "i8" else 0)
+        attributes.update(lo=low, hi=high)
     constants = {"table": np.array(log2_nodes(), np.int64)}
     return make_call("log_softmax", [(codes(rng, shape, x_type), x_type)], shape, y_type, attributes, constants)
 

@@ -83,17 +83,21 @@ def reduce_l2(rng: Rng) -> Case:
     m, s = multiplier(rng, n**0.5 * 2.0 ** (7 if x_type == "i8" else 15), y_type)
     attributes = {"axes": axes, "zx": zero_point(rng, x_type), "m": m, "s": s, **output(rng, y_type)}
     x = codes(rng, x_shape, x_type)
-    if rng.random() < 0.2:
+    choice = rng.random()
+    if choice < 0.3:
         x[:] = attributes["zx"]
-    elif rng.random() < 0.4:
+    elif choice < 0.5:
         x = near(rng, x, attributes["zx"], x_type)
-    if rng.random() < 0.4:
+    if choice < 0.15:  # norms of 1, which show
+        x.reshape(-1)[0] += 1 if attributes["zx"] < 0 else -1
+        attributes["m"], attributes["s"] = int(rng.integers(1 << 30, 1 << 31)), int(rng.integers(25, 31))
+    elif rng.random() < 0.4:
         _at_a_boundary(rng, attributes, x)
     return make_call("reduce_l2", [(x, x_type)], shape, y_type, attributes)
 
 
 def _at_a_boundary(rng: Rng, attributes: dict[str, Any], x: np.ndarray) -> None:
-    """Choose m so that the first norm rounds up by the last bits of its root alone, which then show in the code."""
+    """Choose m so that the last bit of its root alone decides how the first norm rounds: just up, or just not up."""
     axes = attributes["axes"]
     first = x[tuple(slice(None) if axis in axes else 0 for axis in range(x.ndim))].astype(np.int64)
     total = int(np.square(first - attributes["zx"]).sum())
@@ -103,9 +107,9 @@ def _at_a_boundary(rng: Rng, attributes: dict[str, Any], x: np.ndarray) -> None:
     root, shift = isqrt(total << scaled), attributes["s"] + scaled // 2
     if not 1 <= shift <= 60:
         return
-    candidates = rng.integers(1 << 30, 1 << 31, 1 << 14).astype(np.uint64)
+    candidates = rng.integers(1 << 30, 1 << 31, 1 << 18).astype(np.uint64)
     above = (np.uint64(root) * candidates + np.uint64(1 << (shift - 1))) & np.uint64((1 << shift) - 1)
-    attributes["m"] = int(candidates[np.argmin(above)])
+    attributes["m"] = int(candidates[np.argmin(above) if rng.random() < 0.5 else np.argmax(above)])
 
 
 def arg_max(rng: Rng) -> Case:

@@ -10,12 +10,17 @@ from qbc.kernels import KernelCall, TensorSpec, prepare
 from qbc.kernels.storage import load_codes, store_codes
 from tests.oracle import run
 
+GUARD = 1024  # elements before and behind an output
+GUARD_VALUE = 85
+
 
 def kernel_codes(call: KernelCall, inputs: Sequence[np.ndarray]) -> np.ndarray:
-    """Codes that the kernel computes."""
+    """Codes that the kernel computes; it must not write beside its output."""
     arrays = [store_codes(codes, spec.dtype) for codes, spec in zip(inputs, call.inputs, strict=True)]
-    out = np.empty(call.output.shape, call.output.numpy_dtype)
+    guarded = np.full(call.output.size + 2 * GUARD, GUARD_VALUE, call.output.numpy_dtype)
+    out = guarded[GUARD : GUARD + call.output.size].reshape(call.output.shape)
     prepare(call)(*arrays, out)
+    assert (guarded[:GUARD] == GUARD_VALUE).all() and (guarded[-GUARD:] == GUARD_VALUE).all(), "wrote beside the output"
     return load_codes(out).astype(np.int64)
 
 
