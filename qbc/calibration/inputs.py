@@ -28,7 +28,8 @@ class InputSpec:
     """One graph input: name, shape and dtype of the channel-last argument, and the layout of the source model.
 
     `division_factor` marks an input that the program takes as uint8: samples are integers 0..255, the float graph sees
-    `value / division_factor`. `is_raw` marks a float input whose normalisation is part of the program.
+    `value / division_factor`. `is_raw` marks a float input whose normalisation is part of the program,
+    `is_letterboxed` an image that the program letterboxes itself: `shape` is that of the source.
     """
 
     name: str
@@ -37,6 +38,7 @@ class InputSpec:
     source_layout: str | None = None
     division_factor: float | None = None
     is_raw: bool = False
+    is_letterboxed: bool = False
 
     @property
     def is_uint8(self) -> bool:
@@ -166,11 +168,13 @@ def _arrange(array: npt.NDArray[Any], spec: InputSpec, origin: str) -> npt.NDArr
     expected = " or ".join(str(list(shape)) for shape, _ in _accepted(spec))
     raise sample_error(
         f"{origin}: input {spec.name!r} expects shape {expected}, found {list(array.shape)}",
-        _permutation_hint(array, spec),
+        _shape_hint(array, spec),
     )
 
 
-def _permutation_hint(array: npt.NDArray[Any], spec: InputSpec) -> str | None:
+def _shape_hint(array: npt.NDArray[Any], spec: InputSpec) -> str | None:
+    if spec.is_letterboxed and sorted(array.shape) != sorted(spec.shape[-array.ndim :]):
+        return "the program does the letterbox itself: save images of the size sourceHeight x sourceWidth"
     if array.ndim > 5:
         return None
     for shape, _ in _accepted(spec):

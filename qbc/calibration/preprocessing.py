@@ -14,7 +14,8 @@ import numpy.typing as npt
 from qbc.calibration.images import read_image
 from qbc.calibration.inputs import InputSpec, Notice, sample_error
 from qbc.calibration.steps import Step, make_step
-from qbc.errors import QBCompilerError
+from qbc.errors import ConfigError, QBCompilerError
+from qbc.letterbox import Size
 
 Array = npt.NDArray[Any]
 
@@ -24,11 +25,14 @@ class InputPipeline:
     """What happens to the images of one input.
 
     With `convert_format` an image gets the number of channels of the input (grey to RGB, RGB to grey); without, other
-    numbers of channels are refused. A normalisation that the program does itself is not among the steps.
+    numbers of channels are refused. What the program does itself is not among the steps. Where that is a letterbox,
+    the steps must leave images of the size `source`, of which it makes the size `target` (height, width).
     """
 
     steps: tuple[Step, ...] = ()
     convert_format: bool = False
+    source: Size | None = None
+    target: Size | None = None
 
 
 @dataclass(frozen=True)
@@ -46,9 +50,8 @@ class Preprocessing:
         if unknown is None:
             return
         near = difflib.get_close_matches(unknown, names, n=1)
-        raise QBCompilerError(
+        raise ConfigError(
             f"preprocessing.inputConfigs: {unknown!r} is no input of the model",
-            code="CONFIG_ERROR",
             hint=f"did you mean {near[0]!r}?" if near else f"inputs are {', '.join(names)}",
         )
 
@@ -74,7 +77,24 @@ class Preprocessing:
                 raise sample_error(
                     f"{path}: {error}", "change the preprocessing pipeline, or leave the file out"
                 ) from None
+        if pipeline.source is not None and array.shape[:2] != pipeline.source:
+            height, width = pipeline.source
+            raise sample_error(
+                f"{path}: the image has {array.shape[0]}x{array.shape[1]} pixels; the program does the letterbox and "
+                f"takes {height}x{width} (sourceHeight, sourceWidth)",
+                "use images of that size, resize them first in the pipeline, or take fuseIntoFirstLayer off letterbox",
+            )
         return np.ascontiguousarray(array)
+
+    def network_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape in which a sample of `shape` reaches the network, behind the letterbox of the program."""
+        pipeline = self.by_input.get(name, self.default)
+        if pipeline is None or pipeline.source is None or pipeline.target is None:
+            return shape
+        for axis in (len(shape) - 3, len(shape) - 2):  # height stands first in HWC, second in CHW
+            if axis >= 0 and shape[axis : axis + 2] == pipeline.source:
+                return (*shape[:axis], *pipeline.target, *shape[axis + 2 :])
+        return shape
 
     def _channels(self, pipeline: InputPipeline, spec: InputSpec) -> int:
         wanted = _channels_of(spec)
@@ -114,8 +134,13 @@ def make_preprocessing(settings: Mapping[str, Any] | None, image_channels: int =
 
 def make_pipeline(operations: Sequence[Mapping[str, Any]], convert_format: bool = False) -> InputPipeline:
     """Build one pipeline; what is fused into the first layer of the program is left to the program."""
-    steps = tuple(make_step(operation) for operation in operations if not operation.get("fuse_into_first_layer"))
-    return InputPipeline(steps, convert_format)
+    fused = [operation for operation in operations if operation.get("fuse_into_first_layer")]
+    steps = tuple(make_step(operation) for operation in operations if operation not in fused)
+    letterbox = next((operation for operation in fused if operation["op"] == "letterbox"), None)
+    if letterbox is None:
+        return InputPipeline(steps, convert_format)
+    source = (letterbox["source_height"], letterbox["source_width"])
+    return InputPipeline(steps, convert_format, source, (letterbox["height"], letterbox["width"]))
 
 
 def _channels_of(spec: InputSpec) -> int | None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from qbc.argument_types import described
 from qbc.calibration.arrays import tensor_to_array
+from qbc.calibration.constant_samples import ConstantWatch
 from qbc.calibration.files import Entry, Reading, list_entries
 from qbc.calibration.inputs import (
     InputSpec,
@@ -41,8 +42,9 @@ class FileSamples:
         return len(self.entries)
 
     def __iter__(self) -> Iterator[Sample]:
-        for sample, notices in prefetch(self._load, len(self.entries)):
-            for message in notices:
+        watch = ConstantWatch(self.reading.specs, len(self))
+        for entry, (sample, notices) in zip(self.entries, prefetch(self._load, len(self)), strict=True):
+            for message in (*notices, *watch.look(sample, entry.origin)):
                 self.reading.tell(message)
             yield sample
 
@@ -72,11 +74,16 @@ class ArraySamples:
         return len(self.samples)
 
     def __iter__(self) -> Iterator[Sample]:
+        watch = ConstantWatch(self.specs, len(self))
         for index, raw in enumerate(self.samples):
             origin = f"sample {index}"
             for spec in self.specs:
                 tell_layout(raw[spec.name], spec, self.notice)
-            yield {spec.name: fit_array(raw[spec.name], spec, origin, self.notice) for spec in self.specs}
+            sample = {spec.name: fit_array(raw[spec.name], spec, origin, self.notice) for spec in self.specs}
+            for message in watch.look(sample, origin):
+                if self.notice is not None:
+                    self.notice(message)
+            yield sample
 
 
 @dataclass(frozen=True)

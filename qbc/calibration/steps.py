@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qbc.calibration.resampling import Resampling
-from qbc.errors import QBCompilerError
+from qbc.errors import ConfigError
+from qbc.letterbox import placement
 
 Array = npt.NDArray[Any]
 
@@ -73,15 +74,11 @@ class Letterbox:
 
     def apply(self, array: Array) -> Array:
         height, width, channels = array.shape
-        ratio = min(self.height / height, self.width / width)
-        inner_h, inner_w = max(1, round(height * ratio)), max(1, round(width * ratio))
-        if (inner_h, inner_w) != (height, width):
-            array = self.resampling.apply(array, inner_h, inner_w)
-        top, left = 0, 0
-        if self.centered:
-            top, left = (self.height - inner_h) // 2, (self.width - inner_w) // 2
+        place = placement((height, width), (self.height, self.width), centered=self.centered)
+        if (place.height, place.width) != (height, width):
+            array = self.resampling.apply(array, place.height, place.width)
         canvas = np.full((self.height, self.width, channels), self.pad_value, dtype=array.dtype)
-        canvas[top : top + inner_h, left : left + inner_w] = array
+        canvas[place.top : place.top + place.height, place.left : place.left + place.width] = array
         return canvas
 
 
@@ -130,7 +127,7 @@ def make_step(settings: Mapping[str, Any]) -> Step:
         return Normalize(tuple(settings["mean"]), tuple(settings["std"]), settings["scale_to_uint8"])
     if kind == "colorConvert":
         return SwapColours()
-    raise QBCompilerError(f"unknown preprocessing operation {kind!r}", code="CONFIG_ERROR")
+    raise ConfigError(f"unknown preprocessing operation {kind!r}")
 
 
 def _resampling(settings: Mapping[str, Any]) -> Resampling:

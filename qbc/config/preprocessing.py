@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from qbc.config.section import ConfigSection, warn
+from qbc.letterbox import placement, shrink_factor
 
 Positive = Annotated[int, Field(ge=1, le=65536)]
 LARGEST = 1e6  # of means and deviations; pixels go to 255
@@ -51,7 +52,10 @@ class CenterCropConfig(ConfigSection):
 
 
 class LetterboxConfig(ConfigSection):
-    """Fit into `height` x `width` with the aspect ratio kept, the rest filled with `padValue`."""
+    """Fit into `height` x `width` with the aspect ratio kept, the rest filled with `padValue`.
+
+    With `fuseIntoFirstLayer` the compiled program does it, on pictures of `sourceHeight` x `sourceWidth` pixels.
+    """
 
     op: Literal["letterbox"]
     height: Positive
@@ -59,15 +63,33 @@ class LetterboxConfig(ConfigSection):
     pad_value: Annotated[int, Field(ge=0, le=255)] = 114
     align_type: Literal[0, 1] = Field(default=0, description="0 in the middle, 1 at the top left")
     backend: Backend = "torch"
-    fuse_into_first_layer: Literal[False] = Field(default=False, description="not available: resizing is not fused")
-    source_height: Positive | None = Field(default=None, description="without effect: only a fused letterbox reads it")
-    source_width: Positive | None = Field(default=None, description="without effect: only a fused letterbox reads it")
+    fuse_into_first_layer: bool = Field(default=False, description="the compiled program does it")
+    source_height: Positive | None = Field(default=None, description="of the pictures, for a fused letterbox")
+    source_width: Positive | None = Field(default=None, description="of the pictures, for a fused letterbox")
 
     @model_validator(mode="after")
-    def _note(self) -> LetterboxConfig:
-        if self.source_height is not None or self.source_width is not None:
-            warn("letterbox: sourceHeight and sourceWidth have no effect, resizing is not fused into the program")
+    def _check(self) -> LetterboxConfig:
+        if self.fuse_into_first_layer:
+            self._check_fused()
+        elif self.source_height is not None or self.source_width is not None:
+            warn("letterbox: sourceHeight and sourceWidth have no effect without fuseIntoFirstLayer")
         return self
+
+    def _check_fused(self) -> None:
+        if self.source_height is None or self.source_width is None:
+            raise ValueError("letterbox with fuseIntoFirstLayer needs sourceHeight and sourceWidth")
+        if self.backend == "pil":
+            raise ValueError("letterbox with fuseIntoFirstLayer needs the backend torch or opencv, not pil")
+        source, target = (self.source_height, self.source_width), (self.height, self.width)
+        if shrink_factor(source, target) is not None:
+            return
+        inner = placement(source, target)
+        factors = (f"{length / inside:.6g}" for length, inside in zip(source, (inner.height, inner.width), strict=True))
+        raise ValueError(
+            "letterbox with fuseIntoFirstLayer needs one whole factor by which pictures shrink: "
+            f"{source[0]}x{source[1]} to {inner.height}x{inner.width}, inside {target[0]}x{target[1]}, "
+            f"are {' and '.join(factors)}"
+        )
 
 
 class NormalizeConfig(ConfigSection):
@@ -118,8 +140,6 @@ def _name_accepted(value: Any) -> Any:
     unknown = [key for key in value if key not in aliases and key not in aliases.values()]
     if unknown:
         raise ValueError(f"unknown key {unknown[0]!r} in {kind}; accepted are {', '.join(aliases.values())}")
-    if value.get("fuseIntoFirstLayer", value.get("fuse_into_first_layer")) and kind == "letterbox":
-        raise ValueError("fuseIntoFirstLayer of letterbox is not available in this version; leave it out")
     return value
 
 
@@ -132,11 +152,25 @@ Operation = Annotated[
 ]
 
 
+FUSED_ORDERS: tuple[list[str], ...] = ([], ["letterbox"], ["normalize"], ["letterbox", "normalize"])
+
+
 def _check_order(pipeline: list[Any]) -> list[Any]:
-    """A normalisation that the program does must be the last operation: the program sees what the pipeline leaves."""
-    for index, operation in enumerate(pipeline[:-1]):
-        if getattr(operation, "fuse_into_first_layer", False):
-            raise ValueError(f"{operation.op} with fuseIntoFirstLayer must be the last operation, it is number {index}")
+    """What the program does comes last: it sees what the operations before leave, and nothing can follow."""
+    fused = [getattr(operation, "fuse_into_first_layer", False) for operation in pipeline]
+    first = fused.index(True) if any(fused) else len(pipeline)
+    late = next((index for index in range(first, len(pipeline)) if not fused[index]), None)
+    if late is not None:
+        raise ValueError(
+            f"{pipeline[first].op} with fuseIntoFirstLayer is followed by {pipeline[late].op} without it: "
+            "operations of the program must be the last operations"
+        )
+    kinds = [operation.op for operation in pipeline[first:]]
+    if kinds not in FUSED_ORDERS:
+        raise ValueError(
+            f"fuseIntoFirstLayer of {', '.join(kinds)}: the program does one letterbox, one normalize, or a letterbox "
+            "and then a normalize"
+        )
     return pipeline
 
 

@@ -371,7 +371,9 @@ class _Run:
 
     def _notices(self, base: Manifest) -> list[str]:
         """Notices of the artifact: those of the snapshot it comes from, then those of this run."""
-        fresh = [notice for notice in self.ctx.notices if notice not in self._unrecorded]
+        samples = self.ctx.samples
+        unrecorded = self._unrecorded | (samples.told if isinstance(samples, BoundSamples) else set())
+        fresh = [notice for notice in self.ctx.notices if notice not in unrecorded]
         return list(dict.fromkeys([*base.notices, *fresh]))
 
     def _write(self, module: ModuleOp, manifest: Manifest, last_phase: str) -> None:

@@ -38,12 +38,13 @@ def shapes_from_samples(module: ModuleOp, data: Any, config: CompileConfig | Non
     open_inputs = symbolic_inputs(module)
     if not open_inputs:
         return {}
-    arrays = _first_sample(module, data, config)
-    bound = {name: _bind(shape, tuple(arrays[name].shape)) for name, shape in open_inputs.items() if name in arrays}
+    found = _first_shapes(module, data, config)
+    bound = {name: _bind(shape, found[name]) for name, shape in open_inputs.items() if name in found}
     return {name: shape for name, shape in bound.items() if shape is not None}
 
 
-def _first_sample(module: ModuleOp, data: Any, config: CompileConfig | None) -> dict[str, Any]:
+def _first_shapes(module: ModuleOp, data: Any, config: CompileConfig | None) -> dict[str, Shape]:
+    """Return the shapes of the first sample as the network sees it."""
     from qbc.calibration import FileSamples, InputSpec, open_samples
 
     func = main_function(module)
@@ -52,10 +53,10 @@ def _first_sample(module: ModuleOp, data: Any, config: CompileConfig | None) -> 
         name = attributes.get("framework.name")
         if isinstance(argument.type, TensorType) and isinstance(name, StringAttr):
             specs.append(InputSpec(name.data, tuple(argument.type.get_shape())))
-    source = open_samples(data, specs, preprocessing=preprocessing_of(config))
-    if isinstance(source, FileSamples):
-        return dict(source.raw(0))
-    return dict(source.samples[0])
+    preprocessing = preprocessing_of(config)
+    source = open_samples(data, specs, preprocessing=preprocessing)
+    arrays = source.raw(0) if isinstance(source, FileSamples) else source.samples[0]
+    return {name: preprocessing.network_shape(name, tuple(array.shape)) for name, array in arrays.items()}
 
 
 def _bind(symbolic: Shape, found: Shape) -> Shape | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from qbc.errors import QBCompilerError
+from qbc.errors import ConfigError
 from qbc.pipelines.grammar import Nest, PassCall, Pipeline, Value
 
 if TYPE_CHECKING:
@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 
 def input_passes(config: CompileConfig) -> Pipeline:
-    """Return `mblt-uint8-inputs` and `mblt-fuse-normalize` as the sections uint8Input and preprocessing say."""
+    """Return the passes that the sections uint8Input and preprocessing ask for.
+
+    Fused operations of a preprocessing pipeline are put in front of the function one by one, so the last of them comes
+    first.
+    """
     calls: list[PassCall] = []
     bytes_ = config.uint8_input
     if bytes_.apply:
@@ -20,9 +24,9 @@ def input_passes(config: CompileConfig) -> Pipeline:
     images = config.preprocessing
     if images.apply:
         for name, own in images.input_configs.items():
-            calls += [_normalize(operation, inputs=(name,)) for operation in _fused(own.pipeline)]
+            calls += [_fuse(operation, inputs=(name,)) for operation in _fused(own.pipeline)]
         others = tuple(images.input_configs)
-        calls += [_normalize(operation, exclude=others) for operation in _fused(images.pipeline)]
+        calls += [_fuse(operation, exclude=others) for operation in _fused(images.pipeline)]
     return Pipeline((Nest("func.func", tuple(calls)),)) if calls else Pipeline()
 
 
@@ -31,16 +35,29 @@ def output_passes(config: CompileConfig) -> Pipeline:
     if not config.extra_output.apply:
         return Pipeline()
     if not config.extra_output.layers:
-        raise QBCompilerError("extraOutput.apply is set, but extraOutput.layers names no layer", code="CONFIG_ERROR")
+        raise ConfigError("extraOutput.apply is set, but extraOutput.layers names no layer")
     call = _call("mblt-add-outputs", layers=tuple(config.extra_output.layers))
     return Pipeline((Nest("func.func", (call,)),))
 
 
 def _fused(pipeline: list[Any]) -> list[Any]:
-    return [operation for operation in pipeline if getattr(operation, "fuse_into_first_layer", False)]
+    """Return what the program does, last operation first."""
+    return [operation for operation in reversed(pipeline) if getattr(operation, "fuse_into_first_layer", False)]
 
 
-def _normalize(operation: Any, inputs: tuple[str, ...] = (), exclude: tuple[str, ...] = ()) -> PassCall:
+def _fuse(operation: Any, inputs: tuple[str, ...] = (), exclude: tuple[str, ...] = ()) -> PassCall:
+    if operation.op == "letterbox":
+        return _call(
+            "mblt-fuse-letterbox",
+            height=operation.height,
+            width=operation.width,
+            source_height=operation.source_height,
+            source_width=operation.source_width,
+            pad_value=operation.pad_value,
+            centered=operation.align_type == 0,
+            inputs=inputs,
+            exclude=exclude,
+        )
     return _call(
         "mblt-fuse-normalize",
         mean=tuple(operation.mean),

@@ -15,9 +15,9 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, TensorTy
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
-from qbc.dialects.common.graph import NORMALIZED, division_factor
+from qbc.dialects.common.graph import LETTERBOXED, NORMALIZED, division_factor
 from qbc.driver.events import Event, EventSink, ignore
-from qbc.errors import QBCompilerError
+from qbc.errors import ConfigError, QBCompilerError
 from qbc.passes.base import CompileContext
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ class BoundSamples:
     """A sample source over data of the user, or seeded random data when `data` is None.
 
     `config` says what happens to images; each sample that was handed out is an event of kind `sample`. With
-    `keeps_digests`, `digests` holds the digest of each sample that was handed out, in their order.
+    `keeps_digests`, `digests` holds the digest of each sample that was handed out, in their order. `told` are the
+    notices about the data: they name files, so artifacts do not record them.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class BoundSamples:
         keeps_digests: bool = False,
     ) -> None:
         self.digests: list[str] = []
+        self.told: set[str] = set()
         self._keeps_digests = keeps_digests
         self._data = data
         self._module = module
@@ -60,8 +62,12 @@ class BoundSamples:
                 self._ctx.notice("calibrated with random data: the accuracy of the result means nothing")
                 self._opened = RandomSamples(tuple(specs))
             else:
-                self._opened = open_samples(self._data, specs, self._ctx.notice, preprocessing_of(self._config))
+                self._opened = open_samples(self._data, specs, self._tell, preprocessing_of(self._config))
         return self._opened
+
+    def _tell(self, message: str) -> None:
+        self.told.add(message)
+        self._ctx.notice(message)
 
     @property
     def is_random(self) -> bool:
@@ -104,7 +110,7 @@ def statistics_file(config: CompileConfig | None) -> StatisticsFile | None:
     from qbc.calibration import StatisticsFile
 
     if not config.calibration.statistics.load_path and not config.calibration.statistics.save_path:
-        raise QBCompilerError("calibration.statistics needs savePath or loadPath", code="CONFIG_ERROR")
+        raise ConfigError("calibration.statistics needs savePath or loadPath")
     load, save = config.calibration.statistics.load_path, config.calibration.statistics.save_path
     return StatisticsFile(Path(load) if load else None, Path(save) if save else None)
 
@@ -158,6 +164,7 @@ def input_specs(module: ModuleOp) -> list[InputSpec]:
                 layout,
                 division_factor(func, index),
                 NORMALIZED in attributes,
+                LETTERBOXED in attributes,
             )
         )
     return specs

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from qbc.errors import QBCompilerError
+from qbc.errors import ConfigError, QBCompilerError
 from qbc.pipelines.grammar import Nest, PassCall, Pipeline, PipelineError, Value, did_you_mean, parse_pipeline
 from qbc.structured_text import parse_structured
 
@@ -129,7 +129,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _not_a_preset(path: Path, reason: str) -> QBCompilerError:
-    return QBCompilerError(f"preset file {str(path)!r}: {reason}", code="CONFIG_ERROR")
+    return ConfigError(f"preset file {str(path)!r}: {reason}")
 
 
 def with_options(
@@ -183,6 +183,7 @@ def split_by_phase(pipeline: Pipeline) -> dict[str, Pipeline]:
         "convert-framework-to-mblt": "convert",
         "mblt-uint8-inputs": "quantize",
         "mblt-fuse-normalize": "quantize",
+        "mblt-fuse-letterbox": "quantize",
         "convert-mblt-to-quant": "quantize",
         "convert-quant-to-npu": "lower",
         "npu-emit": "encode",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import sys
+from fractions import Fraction
 from typing import Any
 
 import cv2
@@ -16,11 +19,22 @@ from qbc.calibration.preprocessing import make_pipeline, make_preprocessing
 from qbc.config.preprocessing import PreprocessingConfig
 from qbc.config.section import ConfigWarning
 from qbc.errors import QBCompilerError
+from qbc.letterbox import placement, shrink_factor
 from tests.support.photos import photos
 
 PILLOW = {"bilinear": Image.BILINEAR, "nearest": Image.NEAREST, "bicubic": Image.BICUBIC}
 OPENCV = {"bilinear": cv2.INTER_LINEAR, "nearest": cv2.INTER_NEAREST, "bicubic": cv2.INTER_CUBIC}
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+
+
+FUSED_LETTERBOX = {
+    "op": "letterbox",
+    "height": 40,
+    "width": 40,
+    "sourceHeight": 80,
+    "sourceWidth": 80,
+    "fuseIntoFirstLayer": True,
+}
 
 
 def run(array: np.ndarray, *operations: dict[str, Any]) -> np.ndarray:
@@ -72,8 +86,19 @@ def test_torch(mode: str, antialias: bool, align_corners: bool) -> None:
         assert np.array_equal(run(pixels, operation), rounded.numpy())
 
 
+def torchvision_transforms() -> Any:
+    """Return `torchvision.transforms`, which is plain Python.
+
+    The package itself loads compiled operators, and those of the released wheel only fit the CUDA build of PyTorch.
+    """
+    package = importlib.util.find_spec("torchvision")
+    assert package is not None, "torchvision is part of the development install"
+    sys.modules.setdefault("torchvision", importlib.util.module_from_spec(package))
+    return importlib.import_module("torchvision.transforms")
+
+
 def test_torchvision_transforms() -> None:
-    transforms = pytest.importorskip("torchvision.transforms")
+    transforms = torchvision_transforms()
     whole = transforms.Compose(
         [transforms.Resize(96), transforms.CenterCrop(87), transforms.ToTensor(), transforms.Normalize(MEAN, STD)]
     )
@@ -140,7 +165,11 @@ def test_grey_and_colour_order() -> None:
         ({"op": "resize", "size": 0}, ["size"]),
         ({"op": "resize", "size": 3, "mode": "lanczos"}, ["bicubic"]),
         ({"op": "centerCrop", "height": 3}, ["width"]),
-        ({"op": "letterbox", "height": 3, "width": 3, "fuseIntoFirstLayer": True}, ["fuseIntoFirstLayer"]),
+        ({**FUSED_LETTERBOX, "sourceWidth": None}, ["sourceHeight and sourceWidth"]),
+        ({**FUSED_LETTERBOX, "backend": "pil"}, ["torch or opencv", "pil"]),
+        ({**FUSED_LETTERBOX, "sourceWidth": 96}, ["whole factor", "80x96 to 33x40", "inside 40x40", "2.42424 and 2.4"]),
+        ({**FUSED_LETTERBOX, "sourceHeight": 20, "sourceWidth": 20}, ["whole factor", "20x20 to 40x40", "0.5 and 0.5"]),
+        ({**FUSED_LETTERBOX, "sourceHeight": 0}, ["letterbox", "greater than or equal to 1"]),
         ({"op": "normalize", "mean": [0, 0, 0], "std": [1, 1]}, ["3 values of mean"]),
         ({"op": "normalize", "std": [0.0]}, ["positive"]),
         ({"op": "colorConvert", "mode": "RGB2HSV"}, ["BGR2RGB"]),
@@ -162,8 +191,45 @@ def test_the_source_size_of_a_letterbox_is_noted() -> None:
 def test_only_what_is_not_fused_runs() -> None:
     fused = {"op": "normalize", "mean": MEAN, "std": STD, "scaleToUint8": True, "fuseIntoFirstLayer": True}
     assert np.array_equal(run(photos()[0], fused), photos()[0])
-    with pytest.raises(ValidationError, match="last operation"):
-        PreprocessingConfig(pipeline=[fused, {"op": "colorConvert"}])
+    assert np.array_equal(run(photos()[0], FUSED_LETTERBOX, fused), photos()[0])
+    crop = {"op": "centerCrop", "height": 50, "width": 50}
+    assert np.array_equal(run(photos()[0], crop, FUSED_LETTERBOX), run(photos()[0], crop))
+
+
+NORMALIZE = {"op": "normalize"}
+FUSED_NORMALIZE = {**NORMALIZE, "fuseIntoFirstLayer": True}
+
+
+@pytest.mark.parametrize(
+    ("operations", "words"),
+    [
+        ([FUSED_NORMALIZE, {"op": "colorConvert"}], "normalize with fuseIntoFirstLayer is followed by colorConvert"),
+        ([FUSED_LETTERBOX, NORMALIZE], "letterbox with fuseIntoFirstLayer is followed by normalize without"),
+        ([FUSED_LETTERBOX, NORMALIZE, FUSED_NORMALIZE], "followed by normalize without"),
+        ([FUSED_NORMALIZE, FUSED_LETTERBOX], "one letterbox, one normalize, or a letterbox and then a normalize"),
+        ([FUSED_NORMALIZE, FUSED_NORMALIZE], "normalize, normalize"),
+        ([FUSED_LETTERBOX, FUSED_LETTERBOX], "letterbox, letterbox"),
+    ],
+)
+def test_the_program_comes_last(operations: list[dict[str, Any]], words: str) -> None:
+    for section in ({"pipeline": operations}, {"inputConfigs": {"x": {"pipeline": operations}}}):
+        with pytest.raises((ValidationError, QBCompilerError), match=words):
+            PreprocessingConfig.model_validate(section)
+
+
+@pytest.mark.parametrize("source", [(480, 640), (720, 1280), (1080, 1920), (1920, 1080), (2160, 3840), (640, 1)])
+@pytest.mark.parametrize("centered", [True, False])
+def test_geometry_of_a_letterbox(source: tuple[int, int], centered: bool) -> None:
+    """Against exact ratios: the picture touches two sides, the rest is shared out."""
+    target = (640, 640)
+    place = placement(source, target, centered=centered)
+    ratio = min(Fraction(640, source[0]), Fraction(640, source[1]))
+    assert (place.height, place.width) == tuple(max(1, round(length * ratio)) for length in source)
+    assert place.top + place.height + place.bottom == place.left + place.width + place.right == 640
+    rests = ((place.top, place.bottom), (place.left, place.right))
+    assert all(after - before in (0, 1) if centered else before == 0 for before, after in rests)
+    is_whole = ratio.numerator == 1 and all(length % ratio.denominator == 0 for length in source)
+    assert shrink_factor(source, target) == (ratio.denominator if is_whole else None)
 
 
 def test_settings_round_trip() -> None:

@@ -157,7 +157,7 @@ def test_wrong_dtypes_are_refused() -> None:
 
 def test_integer_samples_for_a_float_input_are_noticed() -> None:
     notices: list[str] = []
-    (sample,) = open_samples([np.full((4, 6, 3), 7, np.uint8)], [IMAGE], notices.append)
+    (sample,) = open_samples([np.arange(72, dtype=np.uint8).reshape(4, 6, 3)], [IMAGE], notices.append)
     assert sample["x"].dtype == np.float32 and len(notices) == 1
 
 

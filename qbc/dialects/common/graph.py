@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, FusedLoc
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
-from qbc.errors import QBCompilerError
+from qbc.errors import ConfigError
 
 
 def argument_names(func: FuncOp) -> list[str]:
@@ -29,6 +29,7 @@ def source_layouts(attributes: ArrayAttr[DictionaryAttr] | None, count: int) -> 
 
 DIVISION_FACTOR = "mblt.division_factor"  # of an argument that is taken as uint8: its value is `byte / factor`
 NORMALIZED = "mblt.normalized"  # of an argument whose normalisation is part of the function
+LETTERBOXED = "mblt.letterboxed"  # of an argument whose letterbox is part of the function
 
 
 def division_factor(func: FuncOp, index: int) -> float | None:
@@ -54,7 +55,7 @@ def chosen_arguments(func: FuncOp, names: Sequence[str]) -> list[int]:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"inputs are {', '.join(known)}"
-            raise QBCompilerError(f"{name!r} is no input of the model", code="CONFIG_ERROR", hint=hint)
+            raise ConfigError(f"{name!r} is no input of the model", hint=hint)
     return [index for index, name in enumerate(known) if not names or name in names]
 
 
