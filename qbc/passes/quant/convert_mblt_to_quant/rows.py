@@ -14,13 +14,16 @@ from qbc.dialects import quant
 from qbc.dialects.common.graph import division_factor
 from qbc.dialects.quant import ParamTable, quantized_values
 from qbc.dialects.quant.base import text
-from qbc.passes.quant.legality import UnionFind, is_movement, quant_ops, ties_at_creation
+from qbc.passes.quant.legality import SHARED_BY_MOVEMENT, UnionFind, is_movement, quant_ops, ties_at_creation
 
 HEAD_ENCODING = ("i8", 1.0 / 255.0, -128)
 
 
 def assign_rows(module: ModuleOp, method: int) -> None:
-    """Add one row for each set of tied values, in program order, and fix the encodings of probability heads."""
+    """Add one row for each set of tied values, in program order, and fix encodings that need no calibration.
+
+    Those are the encodings of uint8 inputs, of pixels interpolated between their pixels, and of probability heads.
+    """
     groups = _tied_sets(module, method)
     separated = [_separate_bytes(members) for members in groups]
     if any(separated):
@@ -42,6 +45,8 @@ def _tied_sets(module: ModuleOp, method: int) -> list[list[SSAValue]]:
         tied = ties_at_creation(op, method)
         if tied:
             sets.union(tied)
+        if _interpolates_bytes(op):
+            sets.union((op.operands[0], op.results[0]))
     return list(sets.groups().values())
 
 
@@ -61,10 +66,20 @@ def _byte_factor(value: SSAValue) -> float | None:
     return division_factor(function, argument.index)
 
 
+def _interpolates_bytes(op: object) -> bool:
+    """Return whether `op` takes pixels between the pixels of a uint8 input: they are bytes again, to half a level."""
+    if not isinstance(op, quant.ResizeOp) or text(op, "mode") != "linear":
+        return False
+    source = op.operands[0]
+    while isinstance(owner := source.owner, SHARED_BY_MOVEMENT) or _interpolates_bytes(owner):
+        source = cast("Operation", owner).operands[0]
+    return _byte_factor(source) is not None
+
+
 def _separate_bytes(members: Sequence[SSAValue]) -> bool:
     """Put a requantize behind uint8 inputs that are tied to values of another origin; return whether there were any."""
     bytes_ = [value for value in members if _byte_factor(value) is not None]
-    others = [value for value in members if value not in bytes_ and not _is_moved(value)]
+    others = [v for v in members if v not in bytes_ and not _is_moved(v) and not _interpolates_bytes(v.owner)]
     if not bytes_ or (not others and len({_byte_factor(value) for value in bytes_}) == 1):
         return False
     for value in bytes_:
