@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Operation
 
 from qbc.dialects.blob import dtype_name
 from qbc.dialects.framework.access import attribute, operator, read_tensor
+from qbc.execute.onnxruntime_errors import onnxruntime_errors
 from qbc.store import BlobStore
 
 Array = npt.NDArray[Any]
@@ -132,8 +133,8 @@ def _divide(a: Array, b: Array) -> Array:
         return np.asarray(np.divide(a, b))
     if not np.all(b):
         raise ZeroDivisionError
-    quotient = np.abs(a) // np.abs(b)  # ONNX truncates, numpy floors
-    return np.asarray(np.where((a < 0) != (b < 0), -quotient, quotient).astype(a.dtype))
+    floor = a // b  # ONNX truncates, numpy floors
+    return np.asarray((floor + ((a % b != 0) & ((a < 0) != (b < 0)))).astype(a.dtype))
 
 
 def _modulo(op: Operation, inputs: Inputs) -> Array:
@@ -154,8 +155,8 @@ def _cast(op: Operation, inputs: Inputs) -> Array:
         return array
     name = dtype_name(cast("Attribute", target))
     if array.dtype.kind == "f" and name != "bool" and isinstance(target, IntegerType):
-        limits = np.iinfo(name)
-        inside = np.isfinite(array) & (array >= limits.min) & (array <= limits.max)
+        end = 2.0 ** (target.width.data - (np.iinfo(name).min < 0))  # a float, where the largest integer may be none
+        inside = np.isfinite(array) & (array >= float(np.iinfo(name).min)) & (array < end)
         if not np.all(inside):
             raise OverflowError  # undefined in ONNX
     return array.astype(name)
@@ -313,15 +314,8 @@ def evaluate_in_onnxruntime(op: Operation, store: BlobStore) -> list[Array] | No
             single_node_model(op, store).SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
         found = session.run(None, {})
-    except _ort_errors():
+    except onnxruntime_errors():
         return None
     if not all(isinstance(array, (np.ndarray, np.generic)) for array in found):
         return None
     return [np.asarray(array) for array in found]
-
-
-def _ort_errors() -> tuple[type[Exception], ...]:
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
-
-    names = ("Fail", "InvalidArgument", "InvalidGraph", "NotImplemented", "RuntimeException", "InvalidProtobuf")
-    return (RuntimeError, ValueError, *(getattr(state, name) for name in names if hasattr(state, name)))

@@ -29,6 +29,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from qbc.dialects.blob import BlobAttr, BlobRefAttr
 from qbc.dialects.framework.access import operands_by_position, operator, read_tensor, results_by_position
 from qbc.dialects.framework.base import signature_of
+from qbc.dialects.framework.onnx_inference import infer_onnx_types
 from qbc.dialects.framework.onnx_types import code_of_element
 from qbc.dialects.framework.ops import ConstantOp, OpaqueOp
 from qbc.dialects.framework.signature import ML_DOMAIN, ML_OPSET, OPSET
@@ -110,7 +111,7 @@ def infer_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
             if output.type.HasField("tensor_type"):
                 output.type.tensor_type.ClearField("shape")
     try:
-        return onnx.shape_inference.infer_shapes(model)  # data propagation has no bound on time and memory
+        return cast("onnx.ModelProto", infer_onnx_types(model))
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
         raise QBCompilerError(f"shapes do not fit: {' '.join(str(error).split())[:300]}", code="SHAPE_ERROR") from error
 

@@ -26,7 +26,9 @@ def emit(op: Operation, builder: GraphBuilder) -> None:
         builder.define_constant(op.results[0], np.asarray(data))
         return
     names = {value: builder.last(value) for value in outer_values(op)}
-    builder.nodes.append(operator_node(op, builder.store, names, builder.used_names))
+    node = operator_node(op, builder.store, names, builder.used_names)
+    node.name = builder.unique(node.name)  # values and nodes share their names here
+    builder.nodes.append(node)
     for result in op.results:
         builder.define(result, names[result], LAST)
 

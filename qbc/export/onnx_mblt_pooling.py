@@ -5,46 +5,85 @@ Padding at the end is written out as what the windows reach, so nothing depends 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 from xdsl.ir import Operation
 
 from qbc.dialects.common.access import flag, integers, numbers, shape_of, text
+from qbc.dialects.common.graph import location_names
+from qbc.errors import QBCompilerError
 from qbc.export.onnx_mblt_builder import FIRST, Emitter, GraphBuilder
 
 
 def max_pool2d(op: Operation, builder: GraphBuilder) -> None:
-    """`MaxPool`."""
-    name = builder.node(
-        "MaxPool",
-        [builder.first(op.operands[0])],
-        kernel_shape=integers(op, "kernel"),
-        strides=integers(op, "strides"),
-        dilations=integers(op, "dilations", (1, 1)),
-        pads=_reached_padding(op),
-    )
+    """`MaxPool`; padding that is too wide for it becomes a `Pad` with the lowest number before it."""
+    source, reached = builder.first(op.operands[0]), _reached_padding(op)
+    if not _is_allowed(op, reached):
+        source, reached = _padded(source, reached, builder, -np.inf), [0, 0, 0, 0]
+    name = builder.node("MaxPool", [source], **_window(op), pads=reached)
     builder.finish(op, name, FIRST)
 
 
 def avg_pool2d(op: Operation, builder: GraphBuilder) -> None:
-    """`AveragePool`; padding that counts as elements beside overhang that does not becomes a `Pad` before it."""
-    source = builder.first(op.operands[0])
-    declared, reached = integers(op, "padding"), _reached_padding(op)
-    include = flag(op, "count_include_pad")
-    if include and any(far > near for far, near in zip(reached, declared, strict=True)):
-        amounts = [0, 0, declared[0], declared[1], 0, 0, declared[2], declared[3]]
-        source = builder.node("Pad", [source, builder.integers(amounts, "pads")])
-        reached = [max(far - near, 0) for far, near in zip(reached, declared, strict=True)]
-        include = False
-    name = builder.node(
-        "AveragePool",
-        [source],
-        kernel_shape=integers(op, "kernel"),
-        strides=integers(op, "strides"),
-        dilations=integers(op, "dilations", (1, 1)),
-        pads=reached,
-        count_include_pad=int(include),
-    )
-    builder.finish(op, name, FIRST)
+    """`AveragePool`; where it cannot count as the op does, a `Pad` before it and a factor for each window behind it."""
+    source, reached = builder.first(op.operands[0]), _reached_padding(op)
+    declared, include = integers(op, "padding"), flag(op, "count_include_pad")
+    overhangs = any(far > near for far, near in zip(reached, declared, strict=True))
+    if _is_allowed(op, reached) and not (include and overhangs):
+        name = builder.node("AveragePool", [source], **_window(op), pads=reached, count_include_pad=int(include))
+        builder.finish(op, name, FIRST)
+        return
+    if min(shape_of(op.results[0])[1:3]) < 0:
+        raise QBCompilerError(
+            f"padding {list(declared)} with the kernel {list(integers(op, 'kernel'))} needs a map of known size",
+            code="UNSUPPORTED_OP",
+            node=", ".join(location_names(op.location)) or None,
+        )
+    padded = _padded(source, reached, builder, 0.0)
+    mean = builder.node("AveragePool", [padded], **_window(op), pads=[0, 0, 0, 0])
+    kernel = integers(op, "kernel")
+    factors = builder.initializer((kernel[0] * kernel[1] / _counts(op, include)).astype(np.float32), "factor")
+    builder.finish(op, builder.node("Mul", [mean, factors]), FIRST)
+
+
+def _window(op: Operation) -> dict[str, Any]:
+    return {
+        "kernel_shape": integers(op, "kernel"),
+        "strides": integers(op, "strides"),
+        "dilations": integers(op, "dilations", (1, 1)),
+    }
+
+
+def _is_allowed(op: Operation, padding: Sequence[int]) -> bool:
+    """Whether onnxruntime takes the padding: it wants less than the kernel on every side, dilated or not."""
+    kernel = integers(op, "kernel")
+    return all(size < kernel[side % 2] for side, size in enumerate(padding))
+
+
+def _padded(source: str, padding: Sequence[int], builder: GraphBuilder, value: float) -> str:
+    top, left, bottom, right = padding
+    amounts = builder.integers([0, 0, top, left, 0, 0, bottom, right], "pads")
+    return builder.node("Pad", [source, amounts, builder.scalar(value, "fill")], mode="constant")
+
+
+def _counts(op: Operation, include: bool) -> npt.NDArray[np.float64]:
+    """Return how many elements of each window count [1, 1, OH, OW]: those of the map, with `include` of its padding."""
+    kernel, strides = integers(op, "kernel"), integers(op, "strides")
+    dilations, padding = integers(op, "dilations", (1, 1)), integers(op, "padding")
+    source, target = shape_of(op.operands[0])[1:3], shape_of(op.results[0])[1:3]
+    counts = []
+    for axis in range(2):
+        first = -padding[axis] if include else 0
+        end = source[axis] + (padding[axis + 2] if include else 0)
+        starts = np.arange(target[axis]) * strides[axis] - padding[axis]
+        taps = starts[:, None] + np.arange(kernel[axis]) * dilations[axis]
+        counts.append(((taps >= first) & (taps < end)).sum(axis=1))
+    rows, columns = (count.astype(np.float64) for count in counts)
+    counted: npt.NDArray[np.float64] = rows[None, None, :, None] * columns
+    return counted
 
 
 def _reached_padding(op: Operation) -> list[int]:

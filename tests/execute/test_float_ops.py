@@ -119,6 +119,11 @@ CASES: dict[str, Build] = {
     "avg pool ceil include": _pool(
         mblt.AvgPool2dOp, kernel=[2, 3], strides=[2, 2], padding=[0, 1, 0, 1], ceil_mode=True, count_include_pad=True
     ),
+    "max pool padding beyond the kernel": _pool(mblt.MaxPool2dOp, dilations=[3, 3], padding=[2, 2, 2, 2]),
+    "avg pool padding beyond the kernel": _pool(mblt.AvgPool2dOp, dilations=[3, 3], padding=[2, 2, 2, 2]),
+    "avg pool include padding beyond the kernel": _pool(
+        mblt.AvgPool2dOp, strides=[2, 1], padding=[3, 0, 2, 4], count_include_pad=True
+    ),
     "add": _binary(mblt.AddOp),
     "add relu": _binary(mblt.AddOp, activation="relu"),
     "sub": _binary(mblt.SubOp, activation="clip", activation_min=-1.0, activation_max=float("inf")),
@@ -173,6 +178,9 @@ CASES: dict[str, Build] = {
     "attention": _attention,
     "batch_norm": _batch_norm,
     "instance_norm": lambda g: g.op(mblt.InstanceNormOp, _image(g), scale=g.weight(6), bias=g.weight(6)),
+    "instance_norm of one position": lambda g: g.op(
+        mblt.InstanceNormOp, g.input((2, 1, 1, 6)), scale=g.weight(6), bias=g.weight(6)
+    ),
     "layer_norm": lambda g: g.op(mblt.LayerNormOp, _image(g), scale=g.weight(6), bias=g.weight(6), epsilon=1e-6),
     "layer_norm by moments": lambda g: g.op(
         mblt.LayerNormOp, _image(g), scale=g.weight(6), bias=g.weight(6), variance="moments"

@@ -59,3 +59,25 @@ def test_operators_without_mblt_form(tmp_path: Path) -> None:
         for array, reference in zip(found.values(), expected, strict=True):
             data = array if array.shape == reference.shape else np.moveaxis(array, -1, 1)
             np.testing.assert_allclose(data, reference, rtol=1e-4, atol=1e-5)
+
+
+def test_node_names_are_unique_beside_values_of_equal_name(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"], name="twice"),
+        helper.make_node("CumSum", ["r", "axis"], ["y"], name="twice"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])],
+        [onnx.numpy_helper.from_array(np.array(1, np.int64), "axis")],
+    )
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    context = make_context(store=BlobStore())
+    module = import_onnx(path, context.store)
+    pass_class("convert-framework-to-mblt")().run(module, context)
+    x = np.random.default_rng(1).standard_normal((2, 3)).astype(np.float32)
+    found = FloatSession(next(iter(module.ops)), context.store).run_outputs({"x": x})["y"]
+    np.testing.assert_allclose(found, np.cumsum(np.maximum(x, 0), axis=1), rtol=1e-6)

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
 
 from qbc.dialects.framework import RawAttr, attribute, operand
 from qbc.errors import QBCompilerError
@@ -145,6 +145,23 @@ def test_stale_recorded_shapes_are_ignored(tmp_path: Path) -> None:
     proto.graph.output.append(value("z", [1, 4, 99, 99]))
     module = load(proto, tmp_path, x=X.shape)
     assert str(find(module, "Relu").results[0].type) == "tensor<1x4x8x8xf32>"
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_operators_without_a_rule_in_onnx_have_the_type_of_their_input(bound: bool, tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("GroupNormalization", ["x", "scale", "bias"], ["g"], num_groups=1),
+        helper.make_node("MeanVarianceNormalization", ["g"], ["m"]),
+        helper.make_node("Relu", ["m"], ["y"]),
+    ]
+    constants = {"scale": np.ones(3, np.float32), "bias": np.zeros(3, np.float32)}
+    proto = model(
+        nodes, [value("x", X.shape if bound else ["N", *X.shape[1:]])], [value("y", None)], constants, opset=21
+    )
+    module = load(proto, tmp_path)
+    shapes = [find(module, node.op_type).results[0].type.get_shape() for node in nodes]
+    assert shapes == [X.shape if bound else (DYNAMIC_INDEX, *X.shape[1:])] * 3
+    assert attribute(find(module, "GroupNormalization"), "num_groups") == 1
 
 
 def test_unsorted_nodes(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ def check_pass(graph: MbltGraph, func: FuncOp, *names: str, scale: float = 1.0, 
         instance = pass_class(name)()
         instance.run(func if isinstance(instance, FunctionPass) else graph.module, graph.context)
         graph.module.verify()
+        assert_no_strays(func)
     after = run(func, graph.store, feed)
     assert list(before) == list(after)
     for key, expected in before.items():
@@ -26,3 +27,10 @@ def check_pass(graph: MbltGraph, func: FuncOp, *names: str, scale: float = 1.0, 
         assert after[key].shape == expected.shape
         np.testing.assert_allclose(after[key], expected, atol=bound, rtol=0)
     return op_names(func)
+
+
+def assert_no_strays(func: FuncOp) -> None:
+    """Check that every user of a value stands in the function: a pattern that gives up must not leave ops behind."""
+    inside = set(func.walk())
+    values = [*func.body.block.args, *(result for op in func.walk() for result in op.results)]
+    assert all(use.operation in inside for value in values for use in value.uses)

@@ -44,7 +44,7 @@ def text(op: Operation, name: str, default: str | None = None) -> str:
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """Return the shape of a tensor value (-1 for a dynamic dimension)."""
+    """Return the shape of a tensor value (negative for a dynamic dimension)."""
     return tensor_type(value).get_shape()
 
 

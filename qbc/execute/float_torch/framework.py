@@ -8,13 +8,15 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
+from xdsl.dialects.builtin import TensorType, UnrankedTensorType
 from xdsl.ir import Operation, SSAValue
 
 from qbc.dialects.blob import dtype_name
-from qbc.dialects.common.access import tensor_type
+from qbc.dialects.common.graph import location_names
 from qbc.dialects.framework.access import read_tensor
 from qbc.errors import QBCompilerError
 from qbc.execute.float_torch.scope import Kernel, Scope
+from qbc.execute.onnxruntime_errors import onnxruntime_errors
 from qbc.export.onnx_framework import operator_node, type_proto
 from qbc.export.onnx_mblt import IR_VERSION
 from qbc.export.onnx_mblt_framework import CONSTANT, OPSET, opset_imports, outer_values
@@ -27,9 +29,7 @@ def framework_kernel(op: Operation, scope: Scope) -> Kernel:
         constant = torch.from_numpy(np.array(data))
         return lambda: constant
     if set(outer_values(op)) != set(op.operands):
-        raise QBCompilerError(
-            f"'{op.name}' reads values from outside its bodies: only exported models run it", code="UNSUPPORTED_OP"
-        )
+        raise _unsupported(op, "reads values from outside its bodies: only exported models run it")
     names: dict[SSAValue, str] = {value: f"in{index}" for index, value in enumerate(dict.fromkeys(op.operands))}
     inputs = dict(names)
     graph = onnx.GraphProto(name="operator")
@@ -43,8 +43,8 @@ def framework_kernel(op: Operation, scope: Scope) -> Kernel:
     model.opset_import.extend(opset_imports(list(graph.node), OPSET))
     session = _session(op, model)
     # the program computes in its own float type, the operator in the one that the model declares
-    dtypes = [dtype_name(tensor_type(value).element_type) for value in inputs]
-    kinds = [scope.type_of(result) for result in op.results]
+    dtypes = [_dtype(op, value) for value in inputs]
+    kinds = [scope.type_of(result) if isinstance(result.type, TensorType) else None for result in op.results]
     positions = [list(op.operands).index(value) for value in inputs]
 
     def kernel(*operands: torch.Tensor) -> Any:
@@ -52,11 +52,22 @@ def framework_kernel(op: Operation, scope: Scope) -> Kernel:
             name: operands[place].numpy().astype(dtype, copy=False)
             for name, place, dtype in zip(inputs.values(), positions, dtypes, strict=True)
         }
-        found = session.run(outputs, feed)
-        results = [torch.from_numpy(np.asarray(array)).to(kind) for array, kind in zip(found, kinds, strict=True)]
+        try:
+            found = session.run(outputs, feed)
+        except onnxruntime_errors() as error:
+            raise _refused(op, error) from error
+        results = [_tensor(array, kind, scope) for array, kind in zip(found, kinds, strict=True)]
         return results[0] if len(results) == 1 else results
 
     return kernel
+
+
+def _tensor(array: Any, kind: torch.dtype | None, scope: Scope) -> torch.Tensor:
+    """Return a result as a tensor of `kind`; where the model tells none, of the type that onnxruntime gives."""
+    if not isinstance(array, (np.ndarray, np.generic)):
+        raise QBCompilerError("a result that is no tensor cannot be executed here", code="UNSUPPORTED_OP")
+    tensor = torch.from_numpy(np.asarray(array))
+    return tensor.to(kind or (scope.float_type if tensor.is_floating_point() else tensor.dtype))
 
 
 def _session(op: Operation, model: onnx.ModelProto) -> onnxruntime.InferenceSession:
@@ -65,6 +76,20 @@ def _session(op: Operation, model: onnx.ModelProto) -> onnxruntime.InferenceSess
     options.intra_op_num_threads = 1
     try:
         return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    except RuntimeError as error:
-        reason = " ".join(str(error).split())[:200]
-        raise QBCompilerError(f"'{op.name}' cannot be executed: {reason}", code="UNSUPPORTED_OP") from error
+    except onnxruntime_errors() as error:
+        raise _refused(op, error) from error
+
+
+def _refused(op: Operation, error: Exception) -> QBCompilerError:
+    return _unsupported(op, f"cannot be executed: {' '.join(str(error).split())[:200]}")
+
+
+def _unsupported(op: Operation, reason: str) -> QBCompilerError:
+    names = location_names(op.location)
+    return QBCompilerError(f"'{op.name}' {reason}", code="UNSUPPORTED_OP", node=", ".join(names) or None)
+
+
+def _dtype(op: Operation, value: SSAValue) -> str:
+    if not isinstance(value.type, TensorType | UnrankedTensorType):
+        raise _unsupported(op, f"reads a value of type {value.type}, which cannot be executed here")
+    return dtype_name(value.type.element_type)

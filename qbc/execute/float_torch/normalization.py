@@ -34,7 +34,10 @@ def instance_norm(op: Operation, scope: Scope) -> Kernel:
     scale, bias = scope.optional(op, "scale"), scope.optional(op, "bias")
 
     def kernel(x: torch.Tensor) -> torch.Tensor:
-        normal = functional.instance_norm(torch.movedim(x, -1, 1), weight=scale, bias=bias, eps=epsilon)
+        # not the function of the same name in torch.nn.functional: that one refuses maps of one position
+        normal = torch.instance_norm(
+            torch.movedim(x, -1, 1), scale, bias, None, None, True, momentum=0.0, eps=epsilon, cudnn_enabled=False
+        )
         return torch.movedim(normal, 1, -1)
 
     return kernel

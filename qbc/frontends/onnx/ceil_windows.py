@@ -2,7 +2,8 @@
 
 The shape inference of ONNX counts that window where the padding at the begin and at the end differ; the operator, as
 runtimes compute it, does not. Such a pool gets explicit padding, which gives the same windows in floor mode, and is
-inferred again.
+inferred again. An average that counts its padding, but not what the last window reaches beyond it, gets a Pad for what
+it counts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ def infer_with_ceil_windows(model: Any, infer: Callable[[Any], Any]) -> Any:
         if found is None:
             break
         index, padding = found
-        _use_floor_mode(model.graph.node[index], padding)
+        _separate_counted_padding(model.graph, index, padding)
+        _use_floor_mode(model.graph, index, padding)
         _forget_shapes(model.graph)
         inferred = infer(model)
     return inferred
@@ -44,7 +46,7 @@ def _first_miscounted(graph: Any) -> tuple[int, list[int]] | None:
         if attributes.get("auto_pad", b"NOTSET") not in (b"", b"NOTSET"):
             continue
         counts, padding = _windows(before[2:], attributes)
-        if counts != after[2:] and not (attributes.get("count_include_pad") and padding != attributes.get("pads")):
+        if counts != after[2:]:
             return index, padding
     return None
 
@@ -65,7 +67,44 @@ def _windows(sizes: list[int], attributes: dict[str, Any]) -> tuple[list[int], l
     return counts, [*pads[:rank], *ends]
 
 
-def _use_floor_mode(node: Any, padding: list[int]) -> None:
+def _separate_counted_padding(graph: Any, index: int, padding: list[int]) -> None:
+    """Pad the map before an average that counts its padding, so that the average itself has only the rest of `padding`.
+
+    Changes `padding` to that rest. Other pools, and those without a rest, stay as they are.
+    """
+    pool = graph.node[index]
+    attributes = {entry.name: onnx.helper.get_attribute_value(entry) for entry in pool.attribute}
+    declared = list(attributes.get("pads") or [0] * len(padding))
+    if not attributes.get("count_include_pad") or padding == declared:
+        return
+    padding[:] = [size - counted for size, counted in zip(padding, declared, strict=True)]
+    kept = [entry for entry in pool.attribute if entry.name != "count_include_pad"]
+    del pool.attribute[:]
+    pool.attribute.extend(kept)
+    if not any(declared):
+        return
+    taken = {name for node in graph.node for name in (*node.input, *node.output)}
+    taken |= {value.name for value in (*graph.initializer, *graph.input)}
+    amounts, padded = (_unused(f"{pool.output[0]}_{what}", taken) for what in ("pads", "padded"))
+    rank = len(declared) // 2
+    sizes = [0, 0, *declared[:rank], 0, 0, *declared[rank:]]
+    graph.initializer.append(onnx.helper.make_tensor(amounts, onnx.TensorProto.INT64, [len(sizes)], sizes))
+    pad = onnx.helper.make_node("Pad", [pool.input[0], amounts], [padded], name=pool.name)
+    pool.input[0] = padded
+    nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in graph.node[index:]]
+    del graph.node[index:]
+    graph.node.extend([pad, *nodes])
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _use_floor_mode(graph: Any, index: int, padding: list[int]) -> None:
+    # a Pad may stand before the pool now
+    node = next(node for node in graph.node[index:] if node.op_type in POOLS)
     kept = [entry for entry in node.attribute if entry.name not in ("ceil_mode", "pads")]
     del node.attribute[:]
     node.attribute.extend([*kept, onnx.helper.make_attribute("pads", padding)])

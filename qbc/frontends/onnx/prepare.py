@@ -12,6 +12,7 @@ from typing import Any
 import onnx
 import onnx.version_converter
 
+from qbc.dialects.framework.onnx_inference import infer_onnx_types
 from qbc.dialects.framework.signature import ML_DOMAIN, OPSET, signatures
 from qbc.errors import QBCompilerError
 from qbc.frontends.onnx.bind import bind_shapes, clean_dimensions
@@ -83,11 +84,10 @@ def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> P
 def infer(model: Any) -> Any:
     """Run type and shape inference on a skeleton; contradictions in the model are INVALID_MODEL.
 
-    Without data propagation: onnx makes a list as long as every vector for it, so a model can ask for any time and
-    memory. `framework-fold-shapes` does that work within limits.
+    Values of shapes do not propagate here: `framework-fold-shapes` does that work within limits.
     """
     try:
-        return onnx.shape_inference.infer_shapes(model, check_type=True)
+        return infer_onnx_types(model, check_type=True)
     except ONNX_ERRORS as error:
         raise invalid_model(f"type and shape inference failed: {first_line(error)}") from error
 

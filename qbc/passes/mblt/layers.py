@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from xdsl.ir import Operation, SSAValue
@@ -21,14 +22,21 @@ def weight_of(ctx: CompileContext, layer: Operation) -> Float64Array:
 
 
 def scaled_layer(
-    ctx: CompileContext, layer: Operation, factor: Float64Array | None, offset: Float64Array | None
+    ctx: CompileContext,
+    layer: Operation,
+    factor: Float64Array | None,
+    offset: Float64Array | None,
+    others: Mapping[str, object] | None = None,
 ) -> MbltOp:
-    """Return a copy of `layer` that computes `layer(x) * factor + offset`, both one number per output channel."""
+    """Return a copy of `layer` that computes `layer(x) * factor + offset`, both one number per output channel.
+
+    `others` are further properties of the copy.
+    """
     import numpy as np
 
     layer = cast("MbltOp", layer)
     bias = read_optional(ctx, layer, "bias")
-    changes: dict[str, object] = {}
+    changes: dict[str, object] = dict(others or {})
     if factor is not None:
         weight = array_of(ctx, layer.properties["weight"])
         scaled = np.empty(weight.shape, np.float32)

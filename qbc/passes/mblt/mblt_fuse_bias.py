@@ -15,18 +15,17 @@ from qbc.passes.mblt.layers import scaled_layer
 from qbc.passes.mblt.matching import (
     channel_vector,
     channels_of,
-    has_activation,
     made_by,
     replace_group,
     split_constant,
     sweep,
-    with_properties,
 )
 
 if TYPE_CHECKING:
     from qbc.passes.mblt.matching import Float64Array
 
 ARITHMETIC = (AddOp, SubOp, MulOp, DivOp)
+ACTIVATION = ("activation", "activation_min", "activation_max")
 
 
 @dataclass(frozen=True)
@@ -70,10 +69,8 @@ class _FuseBias(RewritePattern):
         affine = None if vector is None else _affine(op, vector, constant_first=op.operands[0] is constant)
         if affine is None:
             return
-        fused = scaled_layer(self.ctx, layer, *affine)
-        if has_activation(op):
-            names = ("activation", "activation_min", "activation_max")
-            fused = with_properties(fused, {name: op.properties.get(name) for name in names})
+        activation = {name: op.properties[name] for name in ACTIVATION if name in op.properties}
+        fused = scaled_layer(self.ctx, layer, *affine, activation)
         replace_group(rewriter, op, fused, [layer])
         self.ctx.count("fused")
 

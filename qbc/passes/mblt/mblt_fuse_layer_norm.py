@@ -105,9 +105,11 @@ def _replace(
     ctx: CompileContext, rewriter: PatternRewriter, new_ops: list[Operation] | None, group: Sequence[Operation]
 ) -> bool:
     """Replace the last op of `group`, if the group stands alone."""
-    if new_ops is None or new_ops[-1].results[0].type != group[-1].results[0].type:
+    if new_ops is None:
         return False
-    if not inner_values_stay_inside(group):
+    if new_ops[-1].results[0].type != group[-1].results[0].type or not inner_values_stay_inside(group):
+        for op in reversed(new_ops):
+            op.erase()  # it stands nowhere, but would stay a user of x
         return False
     replace_group(rewriter, group[-1], new_ops, group)
     ctx.count("fused")

@@ -17,6 +17,7 @@ from qbc.passes.base import FunctionPass
 from qbc.pipelines.phases import load_preset
 from qbc.pipelines.registry import pass_class
 from tests.support.mblt_graphs import MbltGraph
+from tests.support.mblt_passes import assert_no_strays
 
 SEEDS = range(int(os.environ.get("QBC_RANDOM_GRAPHS", "40")))
 Step = Callable[["_Network", SSAValue], SSAValue]
@@ -169,5 +170,6 @@ def test_random_network(seed: int) -> None:
         instance = pass_class(call.name)()
         instance.run(func if isinstance(instance, FunctionPass) else graph.module, graph.context)
         graph.module.verify()
+        assert_no_strays(func)
         assert _difference(run(func, graph.store, feed, float_type="float64"), expected) < 1e-5, call.name
     assert _difference(FloatSession(func, graph.store).run_outputs(feed), expected) < 1e-4
