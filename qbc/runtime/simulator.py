@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qbc.errors import QBCompilerError
+from qbc.errors import ArgumentError, QBCompilerError
 from qbc.kernels import KernelCall, TensorSpec, binder
 from qbc.kernels.storage import store_codes
 from qbc.program import Command, HostTensor, Operand, Program
@@ -45,13 +45,15 @@ class _Step:
 
 
 class Simulator:
-    """Runs one program.
+    """Runs one program, one run at a time: its memory is shared by all runs (`qbcompiler.runtime.Model` takes turns).
 
     `threads` bounds the threads of a run; the bytes of the results do not depend on it. `notice` is told, once each,
     what is decided about inputs (a layout where two fit, what NaN becomes); by default those are warnings in the log.
     """
 
     def __init__(self, program: Program, store: BlobStore, *, threads: int = 1, notice: Notice = log_notice) -> None:
+        if threads < 1:
+            raise ArgumentError(f"threads is {threads}, expected 1 or more")
         self.program = program
         self.threads = threads
         self._notice = notice
@@ -158,8 +160,18 @@ class Simulator:
         return [step.run for step in self._steps if step.core < cores]
 
     def _store_inputs(self, views: Sequence[Array], inputs: Sequence[Array]) -> None:
+        if len(inputs) != len(views):
+            message = f"{len(inputs)} inputs were given, the program has {len(views)}"
+            raise QBCompilerError(message, code="INVALID_INPUT")
         for position, (view, array) in enumerate(zip(views, inputs, strict=True)):
+            if (array.shape, array.dtype) != (view.shape, view.dtype):
+                raise QBCompilerError(
+                    f"input {self.program.inputs[position].name!r} is stored as {view.dtype}{list(view.shape)}, "
+                    f"found {array.dtype}{list(array.shape)}",
+                    code="INVALID_INPUT",
+                )
             self._check_indices(position, array)
+        for view, array in zip(views, inputs, strict=True):
             view[...] = array
 
     def index_limit(self, position: int) -> int:
@@ -262,20 +274,29 @@ def _operands(program: Program) -> Iterator[Operand]:
 
 
 def _index_limits(program: Program) -> dict[int, int]:
-    """Return graph input number -> extent that its values index, for inputs that `gather` reads as indices."""
-    places = {(o.space, o.address): i for i, tensor in enumerate(program.inputs) for o in tensor.operands}
+    """Return graph input number -> extent that its values index, for inputs that `gather` reads as indices.
+
+    Later values may take the place of an input that nothing needs any more; they are not the input.
+    """
+    places = {o: i for i, tensor in enumerate(program.inputs) if tensor.dtype == "i32" for o in tensor.operands}
     limits: dict[int, int] = {}
     for command in program.commands:
-        if command.kind != "gather":
-            continue
-        data, indices = command.inputs
-        position = places.get((indices.space, indices.address))
-        if position is None or program.inputs[position].dtype != "i32":
-            continue
-        axis = command.attributes["axis"]
-        extent = data.shape[axis] if isinstance(axis, int) and -len(data.shape) <= axis < len(data.shape) else 0
-        limits[position] = min(extent, limits.get(position, extent))
+        if command.kind == "gather":
+            data, indices = command.inputs
+            axis = command.attributes["axis"]
+            extent = data.shape[axis] if isinstance(axis, int) and -len(data.shape) <= axis < len(data.shape) else 0
+            for position in (i for place, i in places.items() if _same_place(place, indices)):
+                limits[position] = min(extent, limits.get(position, extent))
+        places = {place: i for place, i in places.items() if not _overlap(place, command.output)}
     return limits
+
+
+def _same_place(a: Operand, b: Operand) -> bool:
+    return (a.space, a.address) == (b.space, b.address)
+
+
+def _overlap(a: Operand, b: Operand) -> bool:
+    return a.space == b.space and a.address < b.address + b.nbytes and b.address < a.address + a.nbytes
 
 
 @contextmanager

@@ -114,6 +114,41 @@ def test_constants_and_indices() -> None:
         assert getattr(error.value, "status", None) == status
 
 
+def test_indices_in_the_place_of_an_input_do_not_bound_it() -> None:
+    """The memory of an index input is free after its last use; a computed index of a smaller table may lie there."""
+    builder = ProgramBuilder()
+    ids, table, small, scores = (
+        builder.value(s, t) for s, t in (((2,), "i32"), ((9, 4), "i8"), ((3, 4), "i8"), ((2, 3), "i8"))
+    )
+    rows, best = builder.value((2, 4)), builder.value((2, 4))
+    for name, operand in (("ids", ids), ("table", table), ("small", small), ("scores", scores)):
+        builder.input(operand, 1.0, 0, name=name)
+    builder.output(rows, 1.0, 0, name="rows")
+    builder.output(best, 1.0, 0, name="best")
+    builder.command("gather", [table, ids], rows, {"axis": 0})
+    builder.command("arg_max", [scores], ids, {"axis": 1})
+    builder.command("gather", [small, ids], best, {"axis": 0})
+    simulator = Simulator(builder.writer.program(), builder.store)
+    assert simulator.index_limit(0) == 9
+    rng = np.random.default_rng(0)
+    x = {name: rng.integers(-9, 9, s).astype(np.float32) for name, s in (("table", (9, 4)), ("small", (3, 4)))}
+    given = np.array([[0, 5, 1], [2, 1, 7]], np.float32)
+    outputs = simulator.run({"ids": np.array([8, -9]), "scores": given, **x})
+    assert np.array_equal(outputs["rows"], x["table"][[8, 0]])
+    assert np.array_equal(outputs["best"], x["small"][[1, 2]])
+
+
+def test_stored_inputs_must_fit(conv: tuple[Path, dict[str, np.ndarray]]) -> None:
+    simulator = load(conv[0])
+    fitting = np.zeros((1, 6, 8, 4), np.uint8)
+    for wrong in ([], [fitting, fitting], [fitting[0]], [fitting.astype(np.int8)], [np.uint8(3)]):
+        with pytest.raises(QBCompilerError) as error:
+            simulator.run_stored(wrong)
+        assert error.value.code == "INVALID_INPUT"
+    with pytest.raises(QBCompilerError, match="threads is 0"):
+        load(conv[0], threads=0)
+
+
 def test_special_floats_saturate(conv: tuple[Path, dict[str, np.ndarray]]) -> None:
     path, constants = conv
     x = np.zeros((1, 6, 8, 4), np.float32)
