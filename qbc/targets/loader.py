@@ -1,9 +1,15 @@
-"""Reads target files: leaves `[value, P|D|A, reason]` become dataclasses; a leaf without a status is refused."""
+"""Reads target files: leaves `[value, P|D|A, reason]` become dataclasses; a leaf without a status is refused.
+
+So is a device that cannot be: a number that is negative, zero where something is divided by it, or not finite; core
+modes that are unknown or take more cores than there are.
+"""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
+import math
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -12,12 +18,26 @@ from typing import Any, get_type_hints
 import yaml
 
 from qbc.errors import QBCompilerError
+from qbc.modes import CORE_MODES
 from qbc.targets.model import STATUSES, Fact, Target
 
 DIRECTORY = Path(__file__).parent
 DEFAULT_TARGET = "aries-rb"
 _OLD_NAMES = {"aries": "aries-rb", "aries2": "aries-rb", "regulus": "regulus-ra", "regulus2": "regulus-rb"}
 _UNTRACKED = ("name", "facts", "digest")
+_MAY_BE_ZERO = frozenset(
+    {
+        *(
+            "topology.global_cores_per_cluster",
+            "core.mac.fill_cycles",
+            "core.l1.latency_cycles",
+            "core.dma.setup_cycles",
+        ),
+        *("l2.bytes", "l3.bytes", "l3.bytes_per_cycle", "dram.latency_cycles", "host.transfer_ms", "host.fixed_ms"),
+    }
+)
+_SHARES = ("dram.efficiency", "host.link_efficiency")
+_WIDEST_ELEMENT_BYTES = 4
 
 
 def target_names() -> tuple[str, ...]:
@@ -51,6 +71,9 @@ def load_target_file(path: Path) -> Target:
         raise _error(path, "has no name")
     facts: dict[str, Fact] = {}
     values = _build(Target, tree, "", facts, path)
+    problem = next(_problems(values["topology"].cores, values["modes"], values["align"].buffer_bytes, facts), None)
+    if problem is not None:
+        raise _error(path, problem)
     digest = hashlib.sha256(repr(sorted((key, fact.value, fact.status) for key, fact in facts.items())).encode())
     return Target(name=name, facts=facts, digest=digest.hexdigest()[:16], **values)
 
@@ -106,11 +129,35 @@ def _fact(leaf: Any, hint: Any, key: str, path: Path) -> Fact:
     value = leaf[0]
     if hint is float and type(value) in (int, float):
         value = float(value)
-    elif hint == tuple[str, ...] and isinstance(value, list):
+    elif hint == tuple[str, ...]:
+        if not isinstance(value, list):
+            raise _error(path, f"needs a list at {key}, found {value!r}")
         value = tuple(map(str, value))
     if hint in (int, float, bool) and type(value) is not hint:
         raise _error(path, f"needs {hint.__name__} at {key}, found {value!r}")
     return Fact(value, STATUSES[leaf[1]], leaf[2])
+
+
+def _problems(cores: int, modes: tuple[str, ...], alignment: int, facts: dict[str, Fact]) -> Iterator[str]:
+    """Yield what makes a complete description impossible."""
+    for key, fact in facts.items():
+        value = fact.value
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if not math.isfinite(value) or value < 0 or (value == 0 and key not in _MAY_BE_ZERO):
+            least = "0 or more" if key in _MAY_BE_ZERO else "more than 0"
+            yield f"has {value} at {key}, expected {least}"
+        if key in _SHARES and value > 1:
+            yield f"has {value} at {key}, expected a share of at most 1"
+    if alignment % _WIDEST_ELEMENT_BYTES:
+        yield f"has {alignment} at align.buffer_bytes, expected a multiple of {_WIDEST_ELEMENT_BYTES}"
+    if not modes or len(set(modes)) < len(modes):
+        yield f"has no core modes, or one of them twice: {', '.join(modes)}"
+    for mode in modes:
+        if mode not in CORE_MODES:
+            yield f"has the unknown core mode {mode!r}, expected some of {', '.join(CORE_MODES)}"
+        elif CORE_MODES[mode].cores > cores:
+            yield f"has core mode {mode!r}, which takes {CORE_MODES[mode].cores} cores of {cores}"
 
 
 def _error(path: Path, what: str) -> QBCompilerError:

@@ -54,6 +54,19 @@ def test_unknown_names_are_refused(name: str) -> None:
         "extends: aries-rb.yaml\nname: x\nclock:\n  ghz: [fast, D, y]\n",
         "extends: aries-rb.yaml\nname: x\ncolour: [1, P, y]\n",
         "extends: me.yaml\n",
+        "extends: aries-rb.yaml\nname: x\nclock:\n  ghz: [0, D, y]\n",
+        "extends: aries-rb.yaml\nname: x\nclock:\n  ghz: [.inf, D, y]\n",
+        "extends: aries-rb.yaml\nname: x\nclock:\n  ghz: [.nan, D, y]\n",
+        "extends: aries-rb.yaml\nname: x\ncore:\n  vec:\n    lanes_i8: [0, D, y]\n",
+        "extends: aries-rb.yaml\nname: x\nl2:\n  bytes: [-1, D, y]\n",
+        "extends: aries-rb.yaml\nname: x\nl2:\n  bytes_per_cycle: [0, D, y]\n",
+        "extends: aries-rb.yaml\nname: x\ndram:\n  efficiency: [1.5, D, y]\n",
+        "extends: aries-rb.yaml\nname: x\nalign:\n  buffer_bytes: [2, D, y]\n",
+        "extends: aries-rb.yaml\nname: x\nmodes: [single, D, y]\n",
+        "extends: aries-rb.yaml\nname: x\nmodes: [[], D, y]\n",
+        "extends: aries-rb.yaml\nname: x\nmodes: [[single, single], D, y]\n",
+        "extends: aries-rb.yaml\nname: x\nmodes: [[single, all], D, y]\n",
+        "extends: regulus-rb.yaml\nname: x\nmodes: [[single, multi], D, y]\n",
         "- 1\n",
         ": : :\n\t",
     ],
@@ -64,6 +77,12 @@ def test_damaged_files_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(QBCompilerError) as caught:
         load_target_file(path)
     assert caught.value.code == "TARGET_ERROR"
+
+
+def test_a_device_without_what_it_may_lack(tmp_path: Path) -> None:
+    path = tmp_path / "me.yaml"
+    path.write_text("extends: regulus-ra.yaml\nname: x\nl2:\n  bytes: [0, A, none]\nhost:\n  fixed_ms: [0, A, none]\n")
+    assert load_target_file(path).l2.bytes == 0
 
 
 def _works() -> list[LayerWork]:
