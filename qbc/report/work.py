@@ -17,6 +17,7 @@ _MFU_PASSES = {
     "lut16": "passes_lut16",
     "mantissa_lut": "passes_lut16",
     "softmax": "passes_softmax",
+    "log_softmax": "passes_softmax",
     "layer_norm": "passes_layer_norm",
     "div": "passes_div",
 }
@@ -152,7 +153,7 @@ def _widest(command: Command) -> str:
 def _vector_elements(command: Command) -> int:
     if command.kind in ("max_pool2d", "avg_pool2d"):
         return command.output.size * prod(_ints(command, "kernel"))
-    if command.kind.startswith("reduce_"):
+    if command.kind.startswith("reduce_") or command.kind == "arg_max":
         return command.inputs[0].size
     if command.kind == "resize_linear":
         return 4 * command.output.size

@@ -2,7 +2,7 @@
 
 A layer takes `max(t_mac, t_vec, t_mfu, t_l2, t_dram)`: its units work at the same time, layers follow each other.
 
-    t_mac  = (fill + ceil(px/16)*ceil(ic/16)*ceil(oc/16)*taps*planes) / clock       (depthwise: macs / 256)
+    t_mac  = (fill + ceil(px/16)*ceil(ic/16)*ceil(oc/16)*taps*planes*groups) / clock       (depthwise: macs / 256)
     t_vec  = sum over storage types of elements / lanes / clock
     t_mfu  = elements * passes / lanes / clock
     t_l2   = on-chip bytes / (bytes per cycle * clock)

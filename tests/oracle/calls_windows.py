@@ -88,9 +88,13 @@ def reduce_l2(rng: Rng) -> Case:
         x[:] = attributes["zx"]
     elif choice < 0.5:
         x = near(rng, x, attributes["zx"], x_type)
-    if choice < 0.15:  # norms of 1, which show
+    if choice < 0.1:  # norms of 1, which show
         x.reshape(-1)[0] += 1 if attributes["zx"] < 0 else -1
         attributes["m"], attributes["s"] = int(rng.integers(1 << 30, 1 << 31)), int(rng.integers(25, 31))
+    elif choice < 0.25:  # shifts about the longest one, where a norm is one step or none
+        x[:] = attributes["zx"] + (1 if attributes["zx"] < 0 else -1)
+        longest = 62 - ((62 - n.bit_length()) & ~1) // 2
+        attributes["m"], attributes["s"] = int(rng.integers(7 << 28, 1 << 31)), longest + int(rng.integers(-1, 2))
     elif rng.random() < 0.4:
         _at_a_boundary(rng, attributes, x)
     return make_call("reduce_l2", [(x, x_type)], shape, y_type, attributes)

@@ -6,13 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from qbc.passes.npu.constraints import FUNCTION_UNIT_OPS
 from qbc.program import Program
 from qbc.report.latency import compare_with_public, latency_table, program_latency, public_rows
+from qbc.report.work import _MFU_PASSES
 from qbc.runtime.load import load
 from qbc.targets import load_target
 from qbc.targets.model import Target
 from tests.support.latency_bounds import external_bytes, least_seconds, mac_count
 from tests.support.networks import compiled
+from tests.support.npu_programs import ProgramBuilder
 
 NETWORKS = ("digits", "resnet8", "det160")
 EXACT = 1e-12
@@ -76,3 +79,16 @@ def test_public_figures_are_compared_by_network() -> None:
         for row, predicted, error in rows:
             assert error == pytest.approx((predicted - row.value) / row.value)
     assert compare_with_public(result, "unknown") == []
+
+
+def test_operations_that_need_the_function_unit_are_timed_on_it() -> None:
+    assert set(_MFU_PASSES) == {op.KIND for op in FUNCTION_UNIT_OPS}
+
+
+@pytest.mark.parametrize("kind", ["arg_max", "reduce_max"])
+def test_searches_look_at_every_element(kind: str) -> None:
+    builder = ProgramBuilder()
+    x, y = builder.value((1, 4, 5, 8)), builder.value((1, 4, 5, 1), "i32" if kind == "arg_max" else "i8")
+    builder.command(kind, [x], y, {"axis": 3} if kind == "arg_max" else {"axes": (3,)})
+    (layer,) = program_latency(builder.writer.program(), (), load_target("aries-rb")).layers
+    assert layer.work.vec_i8 + layer.work.vec_i32 == 160
