@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
@@ -70,8 +70,9 @@ def _text(cls: type[BaseModel], item: Any) -> str:
     parts = [part for part in item["loc"] if not str(part).startswith(("function-", "tagged-union", "literal["))]
     path = key_path(cls, parts)
     if item["type"] == "extra_forbidden":
-        near = nearest_key(_class_at(cls, parts[:-1]), str(parts[-1]))
-        return f"{path}: unknown key{f', did you mean {near!r}?' if near else ''}"
+        section = _class_at(cls, parts[:-1])
+        near = nearest_field(section, str(parts[-1]))
+        return f"{path}: unknown key{f', did you mean {key_path(section, near)!r}?' if section and near else ''}"
     message = _message(item)
     return f"{path}: {message[:1].lower()}{message[1:]}" if path else message
 
@@ -126,11 +127,30 @@ def _class_at(cls: type[BaseModel], parts: Sequence[Any]) -> type[BaseModel] | N
     return current
 
 
-def nearest_key(cls: type[BaseModel] | None, key: str) -> str | None:
-    """Return the alias of the field of `cls` whose name is nearest to `key`, if one is near."""
+def nearest_field(cls: type[BaseModel] | None, key: str) -> list[str]:
+    """Return the path of the field that `key` may mean, none where no name is near.
+
+    Fields of `cls` go first, then keys of older releases and fields of the sections inside.
+    """
     if cls is None:
-        return None
-    aliases = {name: field.alias or name for name, field in cls.model_fields.items()}
-    aliases |= {to_snake(group): group for group in getattr(cls, "groups", ())}
-    near = difflib.get_close_matches(to_snake(key), list(aliases), n=1)
-    return aliases[near[0]] if near else None
+        return []
+    known = {name: [name] for name in cls.model_fields} | {
+        to_snake(group): [group] for group in getattr(cls, "groups", ())
+    }
+    older = {old: moved.to.split(".") for old, moved in getattr(cls, "moved", {}).items() if moved.to is not None}
+    inside: dict[str, list[str]] = {path[-1]: path for path in _inner_fields(cls)} | older
+    for paths, cutoff in ((known, 0.6), (inside, 0.8)):
+        near = difflib.get_close_matches(to_snake(key), list(paths), n=1, cutoff=cutoff)
+        if near:
+            return paths[near[0]]
+    return []
+
+
+def _inner_fields(cls: type[BaseModel]) -> Iterator[list[str]]:
+    """Yield the paths of the fields of sections inside; where names are the same the outermost comes last."""
+    for name in cls.model_fields:
+        section = model_class(cls, name)
+        if section is None:
+            continue
+        yield from ([name, *parts] for parts in _inner_fields(section))
+        yield from ([name, inner] for inner in section.model_fields)

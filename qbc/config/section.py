@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.alias_generators import to_camel, to_snake
 from pydantic.functional_validators import ModelWrapValidatorHandler
 
-from qbc.config.errors import ConfigValidationError, key_path, model_class, nearest_key
+from qbc.config.errors import ConfigValidationError, key_path, model_class, nearest_field
 from qbc.errors import ConfigError
 
 
@@ -136,8 +136,8 @@ class ConfigSection(BaseModel):
         elif name.startswith("_"):
             super().__setattr__(name, value)
         else:
-            near = nearest_key(cls, name)
-            hint = None if near is None else f"did you mean {to_snake(near)!r}?"
+            near = ".".join(nearest_field(cls, name))
+            hint = f"did you mean {near!r}?" if near else None
             raise ConfigError(f"{cls.__name__} has no field {name!r}", hint=hint)
 
     def _assign(self, name: str, value: Any) -> None:

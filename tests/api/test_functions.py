@@ -1,4 +1,4 @@
-"""The documented functions beside `mxq_compile`, the calls of the manual, and the forms of older scripts."""
+"""The documented functions beside `mxq_compile`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,9 @@ import yaml
 import qbcompiler
 from qbcompiler import (
     CalibrationConfig,
-    OptqConfig,
-    PreprocessingConfig,
     QBCompilerError,
-    ResourceManagementConfig,
-    Uint8InputConfig,
     mblt_compile,
     mblt_compile_with_callback,
-    mxq_compile,
     mxq_compile_from_mblt,
     mxq_compile_from_source,
     mxq_compile_with_callback,
@@ -56,78 +51,6 @@ def mblt(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("mblt") / "digits.mblt"
     mblt_compile(MODEL, path)
     return str(path)
-
-
-# --- calls of the manual -----------------------------------------------------------------------------------------
-
-
-def test_calls_of_the_manual(tmp_path: Path, data: str, reference: bytes) -> None:
-    first, second = str(tmp_path / "a.mxq"), str(tmp_path / "b.mxq")
-    mxq_compile(
-        model=MODEL, target_device="aries-rb", calib_data_path=data, save_path=first, backend="onnx", device="gpu",
-        config_preset="classification", compile_config=None,
-    )  # fmt: skip
-    assert Path(first).read_bytes() == reference
-    mxq_compile(model=MODEL, backend="onnx", calib_data_path=data, target_device="regulus-rb", save_path=second)
-    assert Path(second).read_bytes() != reference
-
-
-def test_commands_of_the_manual(tmp_path: Path, data: str, reference: bytes) -> None:
-    mblt, mxq, config = (str(tmp_path / name) for name in ("m.mblt", "m.mxq", "yolo_640.yaml"))
-    compile_arguments = ["--backend", "onnx", "--calib-data-path", data, "--target-device", "regulus-rb"]
-    assert main(["compile", "--model", MODEL, *compile_arguments, "--output", mxq]) == 0
-    assert main(["parse", "--model", MODEL, "--backend", "onnx", "--output", mblt]) == 0
-    assert main(["quantize", "--mblt", mblt, "--calib-data-path", data, "--output", mxq]) == 0
-    assert Path(mxq).read_bytes() == reference
-    assert main(["dump-config", "--output", config]) == 0
-    assert yaml.safe_load(Path(config).read_text())["uint8Input"]["apply"] is False
-    assert main(["dump-config", "--preset", "yolo_640", "--output", config]) == 0
-    assert yaml.safe_load(Path(config).read_text())["uint8Input"]["apply"] is True
-
-
-OLDER: list[dict[str, Any]] = [
-    {"layer_bias_correction": True},
-    {"optq_config": OptqConfig(apply=False)},
-    {"calibration_config": CalibrationConfig(max_percentile={"percentile": 0.9999, "topk_ratio": 0.01})},  # type: ignore
-    {"uint8_input_config": Uint8InputConfig(apply=False, inputs=[])},
-    {"hessian_quant_config": None, "target_device": None},
-    {"target_device": "aries2"},
-    {"preprocessing_config": PreprocessingConfig(apply=True, auto_convert_format=True, pipeline=[
-        {"op": "resize", "height": 8, "width": 8}, {"op": "centerCrop", "height": 8, "width": 8},  # type: ignore
-        {"op": "normalize", "mean": [0.0], "std": [1.0]}], input_configs={})},  # type: ignore
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("arguments", OLDER)
-def test_forms_of_older_scripts(tmp_path: Path, data: str, arguments: dict[str, Any]) -> None:
-    plain = tmp_path / "a.mxq"
-    given = {"target_device": "aries-rb", "calib_data_path": data, "save_path": str(plain), **arguments}
-    mxq_compile(MODEL, **given)
-    assert plain.stat().st_size > 0
-
-
-def test_numbers_of_older_scripts(tmp_path: Path, data: str) -> None:
-    with pytest.warns(UserWarning, match="use_gpu_only_for_calibration"):
-        resources = ResourceManagementConfig(use_gpu_only_for_calibration=True)  # type: ignore[call-arg]
-    mxq_compile(
-        MODEL, "aries-rb", data, tmp_path / "a.mxq", optimize_option=2, inference_scheme="all",
-        resource_management_config=resources,
-        calibration_config=CalibrationConfig(method=1, output=0, mode=1),
-    )  # fmt: skip
-
-
-def test_a_preview_says_so_and_is_not_compiled(tmp_path: Path, data: str, reference: bytes) -> None:
-    preview, output = tmp_path / "p.mblt", tmp_path / "a.mxq"
-    mxq_compile(MODEL, "aries-rb", data, output, save_subgraph_type=2, output_subgraph_path=str(preview))
-    assert output.read_bytes() == reference
-    with pytest.raises(QBCompilerError, match="is a preview"):
-        mxq_compile(preview, "aries-rb", data, tmp_path / "b.mxq")
-
-
-@pytest.mark.parametrize("name", ["in_dformats", "input_shape_dict", "hf_config"])
-def test_removed_arguments_say_what_replaces_them(name: str) -> None:
-    with pytest.raises(ValueError, match="no longer accepted \\("):
-        mxq_compile(MODEL, **{name: {}})
 
 
 # --- the other compile functions ---------------------------------------------------------------------------------
