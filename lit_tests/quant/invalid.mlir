@@ -1,7 +1,17 @@
 // RUN: qbc-opt %s --split-input-file --verify-diagnostics
 
-// expected-error@+1 {{scale and zero_point are set together}}
+// expected-error@+1 {{scale (or scales) and zero_point are set together}}
 quant.params "r" {storage = i8, scale = 1.0 : f32}
+
+// -----
+
+// expected-error@+1 {{a row has one scale or scales of channels, not both}}
+quant.params "r" {storage = i8, scale = 1.0 : f32, scales = #blob.ref<"s" : tensor<4xf32>>, zero_point = 0}
+
+// -----
+
+// expected-error@+1 {{scales are a list of f32, not tensor<4x1xf32>}}
+quant.params "r" {storage = i8, scales = #blob.ref<"s" : tensor<4x1xf32>>, zero_point = 0}
 
 // -----
 

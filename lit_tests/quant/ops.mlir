@@ -7,8 +7,8 @@ quant.params "r0" {storage = i8, scale = 0.100000001 : f32, zero_point = -3}
 quant.params "r1" {storage = i16, scale = 1.0e-5 : f32, zero_point = 0, fixed}
 // CHECK: quant.params "r2"
 quant.params "r2"
-// CHECK: quant.params "k1" {axis = 3, scales = #blob.ref<"s" : tensor<4xf32>>}
-quant.params "k1" {axis = 3, scales = #blob.ref<"s" : tensor<4xf32>>}
+// CHECK: quant.params "k1" {storage = i8, scales = #blob.ref<"s" : tensor<4xf32>>, zero_point = -7}
+quant.params "k1" {storage = i8, scales = #blob.ref<"s" : tensor<4xf32>>, zero_point = -7}
 
 // CHECK-LABEL: @families
 func.func @families(%x: tensor<1x4x4x2xf32>, %i: tensor<3xi32>) -> tensor<1x4x4x2xf32> {
@@ -37,4 +37,12 @@ func.func @families(%x: tensor<1x4x4x2xf32>, %i: tensor<3xi32>) -> tensor<1x4x4x
   // CHECK: quant.dequantize %3 : tensor<1x4x4x2x!quant.q<"r2">> -> tensor<1x4x4x2xf32>
   %y = quant.dequantize %3 : tensor<1x4x4x2x!quant.q<"r2">> -> tensor<1x4x4x2xf32>
   func.return %y : tensor<1x4x4x2xf32>
+}
+
+// A materialized value whose channels have scales of their own names its row, and says how it is stored.
+// CHECK-LABEL: @channels
+// CHECK: quant.dequantize %x : tensor<1x4x!quant.q<i8, "k1">> -> tensor<1x4xf32>
+func.func @channels(%x: tensor<1x4x!quant.q<i8, "k1">>) -> tensor<1x4xf32> {
+  %y = quant.dequantize %x : tensor<1x4x!quant.q<i8, "k1">> -> tensor<1x4xf32>
+  func.return %y : tensor<1x4xf32>
 }

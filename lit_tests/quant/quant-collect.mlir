@@ -5,7 +5,7 @@
 // CHECK:      quant.params "r0" {statistics = {v0000.moments = {{.*}}, v0000.counts = #blob.ref<{{.*}} : tensor<4096xi64>>, v0000.largest = {{.*}}, v0000.smallest = {{.*}}}}
 // CHECK-NEXT: quant.params "r1" {statistics = {v0001.{{.*}}}}
 // CHECK-NOT:  v0002
-// CHECK:      quant.linear %0 {weight = {{.*}}, input_mean = #blob.ref<{{.*}} : tensor<3xf32>>}
+// CHECK:      quant.linear %0 {weight = {{.*}}, input_mean = #blob.ref<{{.*}} : tensor<3xf32>>, channel_extremes = #blob.ref<{{.*}} : tensor<3x2xf64>>}
 // NODATA: error[NO_CALIBRATION_DATA]: no calibration dataset is provided
 // NODATA-NOT: Traceback
 quant.params "r0"

@@ -45,14 +45,13 @@ def tensor_spec(value: SSAValue | Attribute) -> TensorSpec:
 
 def _dtype(element: Attribute) -> str:
     if isinstance(element, QType):
-        encoding = element.encoding
-        if encoding is None:
+        if element.bits is None:
             raise QBCompilerError(
                 f"a value still names row {element.row_name!r} of the parameter table",
                 code="VERIFY_ERROR",
                 hint="Run quant-materialize first.",
             )
-        return encoding[0]
+        return element.bits
     if isinstance(element, Float32Type):
         return "f32"
     if isinstance(element, IntegerType) and element.width.data == 32:
@@ -78,8 +77,11 @@ def kernel_call(op: Operation, store: BlobStore) -> KernelCall:
 
 def check_operation(op: Operation, store: BlobStore) -> None:
     """Raise QBCompilerError unless the integer kernels accept a materialized op, overflow proofs included."""
-    if isinstance(op, (quant.QuantizeOp, quant.DequantizeOp)):
-        _encoding(op.results[0] if isinstance(op, quant.QuantizeOp) else op.operands[0])
+    if isinstance(op, quant.QuantizeOp):
+        _encoding(op.results[0])
+        return
+    if isinstance(op, quant.DequantizeOp):
+        final_encoding(op.operands[0], store)
         return
     if not isinstance(op, quant.ConstantOp):
         prepare(kernel_call(op, store))
@@ -165,8 +167,8 @@ def _step(op: Operation, store: BlobStore) -> Callable[..., Array]:
         storage, scale, zero_point = _encoding(op.results[0])
         return lambda x: store_codes(quantize_to_codes(x, scale, zero_point, storage), storage)
     if isinstance(op, quant.DequantizeOp):
-        _, scale, zero_point = _encoding(op.operands[0])
-        return lambda stored: dequantize(load_codes(stored), scale, zero_point)
+        _, scales, zero = final_encoding(op.operands[0], store)
+        return lambda stored: dequantize(load_codes(stored), scales, zero)
     if not isinstance(op, quant.QuantOp):
         raise QBCompilerError(f"'{op.name}' op cannot run on integers", code="VERIFY_ERROR")
     call = kernel_call(op, store)
@@ -191,6 +193,18 @@ def _constant(op: Operation, store: BlobStore) -> Callable[[], Array]:
         data = np.array(value.get_values()).reshape(spec.shape)
     stored = store_codes(np.asarray(data, order="C"), spec.dtype)
     return lambda: stored
+
+
+def final_encoding(value: SSAValue, store: BlobStore) -> tuple[str, float | Array, int]:
+    """Return (storage, scale, zero point) of a materialized value.
+
+    The scale is a number, or a float32 array with one for each channel of the last axis. Raises VERIFY_ERROR for a
+    value whose encoding is not final.
+    """
+    row = quant.channel_row(value)
+    if row is None or row.channel_scales is None or row.bits is None:
+        return _encoding(value)
+    return row.bits, read_blob(store, row.channel_scales), row.channel_zero_point
 
 
 def _encoding(value: SSAValue) -> tuple[str, float, int]:

@@ -35,9 +35,9 @@ def _quantize_loop(x: Array, out: Array, scale: Array, low: Array, high: Array, 
 
 @jit
 def _dequantize_loop(x: Array, out: Array, scale: Array, z: int) -> None:
-    step = scale[0]
     for i in range(x.shape[0]):
-        out[i] = np.float32(np.int32(x[i]) - z) * step
+        for c in range(x.shape[1]):
+            out[i, c] = np.float32(np.int32(x[i, c]) - z) * scale[c]
 
 
 def prepare_requantize(call: KernelCall) -> Kernel:
@@ -55,9 +55,10 @@ def prepare_requantize(call: KernelCall) -> Kernel:
     return run
 
 
-def _scale(checks: CallChecks) -> Array:
-    scale = checks.constant("scale", ("float32",), (1,))
-    checks.require(bool(np.isfinite(scale[0]) and scale[0] > 0), f"the scale {scale[0]} is not positive and finite")
+def _scale(checks: CallChecks, count: int = 1) -> Array:
+    scale = checks.constant("scale", ("float32",), (count,))
+    usable = np.isfinite(scale) & (scale > 0)
+    checks.require(bool(usable.all()), f"the scale {scale[int(np.argmin(usable))]} is not positive and finite")
     return scale
 
 
@@ -79,15 +80,19 @@ def prepare_quantize(call: KernelCall) -> Kernel:
 
 
 def prepare_dequantize(call: KernelCall) -> Kernel:
-    """Codes to float32: `float32(x - zx) * scale`, one float32 multiplication; constant scale f32 [1]."""
+    """Codes to float32: `float32(x - zx) * scale`, one float32 multiplication.
+
+    The constant scale is f32 [1], or [C] with one for each channel of the last axis.
+    """
     checks = CallChecks(call)
     (x_spec,) = checks.inputs(1, CODED)
     checks.output(x_spec.shape, ("f32",))
-    scale = _scale(checks)
+    given = call.constants.get("scale")
+    scale = _scale(checks, x_spec.shape[-1] if given is not None and given.size > 1 and x_spec.shape else 1)
     zx = checks.zero_point("zx" if "zx" in call.attributes else "z", x_spec)
 
     def run(x: Array, out: Array) -> None:
-        _dequantize_loop(x.reshape(-1), out.reshape(-1), scale, zx)
+        _dequantize_loop(x.reshape(-1, scale.size), out.reshape(-1, scale.size), scale, zx)
 
     return run
 

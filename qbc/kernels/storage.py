@@ -34,20 +34,23 @@ def load_codes(stored: Array) -> Array:
     return to_codes(stored) if stored.dtype == np.uint8 else stored
 
 
-def quantize_to_codes(x: Array, scale: float, z: int, dtype: str) -> Array:
-    """Quantize floats at the graph boundary.
+def quantize_to_codes(x: Array, scale: float | Array, z: int, dtype: str) -> Array:
+    """Quantize floats at the graph boundary; `scale` is one number, or one for each channel of the last axis.
 
     `clamp(rint(x / scale), qmin - z, qmax - z) + z`: one float32 division by the float32 scale, halves to even, NaN
     becomes z, infinities saturate. Returns int8 codes for `i8` and int16 codes for `i16`.
     """
     low, high = CODE_RANGES[dtype]
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        steps = np.rint(np.asarray(x, dtype=np.float32) / np.float32(scale))
+        steps = np.rint(np.asarray(x, dtype=np.float32) / np.asarray(scale, np.float32))
     steps = np.clip(np.nan_to_num(steps, nan=0.0), np.float32(low - z), np.float32(high - z))
     codes = steps.astype(np.int32) + np.int32(z)
     return np.asarray(codes.astype(np.int8 if dtype == "i8" else np.int16))
 
 
-def dequantize(codes: Array, scale: float, z: int) -> Array:
-    """Return `float32(code - z) * scale`, one float32 multiplication; `codes` are codes, not offset-binary bytes."""
-    return np.asarray((codes.astype(np.int32) - np.int32(z)).astype(np.float32) * np.float32(scale))
+def dequantize(codes: Array, scale: float | Array, z: int) -> Array:
+    """Return `float32(code - z) * scale`, one float32 multiplication; `codes` are codes, not offset-binary bytes.
+
+    `scale` is one number, or one for each channel of the last axis.
+    """
+    return np.asarray((codes.astype(np.int32) - np.int32(z)).astype(np.float32) * np.asarray(scale, np.float32))

@@ -8,7 +8,8 @@ input "image" f32 0x1.0000000000000p-7 : -1 "nchw" = dram[0x0:1x4x4x2xi8]
 output "logits" f32 0x1.0000000000000p-3 : 0 "" = dram[0x40:1x4x4x2xi8]
 0000 conv2d dram[0x40:1x4x4x2xi8] = dram[0x0:1x4x4x2xi8] {strides=[1,1], zx=-1, plane=full, weight=#0} ; 0
 ```
-Blobs print as `#index`, addresses in hexadecimal; the number after `;` is the debug row. Programs for several cores
+Blobs print as `#index`, addresses in hexadecimal; the number after `;` is the debug row. An output whose channels have
+scales of their own lists them (`f32 0x1.0p-3,0x1.8p-4 : 0`). Programs for several cores
 name the core (`c2.conv2d`), those for several images the addresses of the further ones (`copies 0x80,0x100,0x180`).
 """
 
@@ -55,7 +56,8 @@ def assemble(text: str) -> bytes:
 
 def _host_text(what: str, tensor: HostTensor) -> str:
     layout = json.dumps(tensor.source_layout)
-    encoding = f"{float(tensor.scale).hex()} : {tensor.zero_point}"
+    scales = ",".join(float(scale).hex() for scale in tensor.channel_scales or (tensor.scale,))
+    encoding = f"{scales} : {tensor.zero_point}"
     copies = f" copies {','.join(map(hex, tensor.copies))}" if tensor.copies else ""
     place = operand_text(tensor.operand) + copies
     return f"{what} {json.dumps(tensor.name)} {tensor.dtype} {encoding} {layout} = {place}"
@@ -103,9 +105,11 @@ class _Lines:
         self.blobs.append(Blob(match[1], match[2], shape))
 
     def host(self, match: re.Match[str]) -> None:
-        encoding = (float.fromhex(match[4]), int(match[5]), json.loads(match[6]))
+        scales = tuple(float.fromhex(text) for text in match[4].split(","))
+        encoding = (max(scales), int(match[5]), json.loads(match[6]))
         copies = tuple(int(text, 16) for text in (match[8] or "").split(",") if text)
-        self.hosts[match[1]].append(HostTensor(json.loads(match[2]), match[3], *encoding, _operand(match[7]), copies))
+        place = (_operand(match[7]), copies, scales if "," in match[4] else ())
+        self.hosts[match[1]].append(HostTensor(json.loads(match[2]), match[3], *encoding, *place))
 
     def record(self, match: re.Match[str]) -> None:
         core, kind, output, operands, entries, debug = match.groups()

@@ -2,7 +2,8 @@
 
 Magic "QBCP", version (1 for core mode single, 2 for the others), mode, variant, target; then, each after its count:
 arenas as (space, bytes), blobs as (key, dtype, shape), host tensors of the inputs, of the outputs, and records. All
-little-endian; nothing depends on time, path or machine.
+little-endian; nothing depends on time, path or machine. A host tensor is its name, a word of dtype, layout and flags,
+scale, zero point, place and the addresses of further images; with the flag for scales of channels, those follow.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ HOST_DTYPES: tuple[str, ...] = ("f32", "i32", "u8")
 SOURCE_LAYOUTS: tuple[str, ...] = ("", "ncw", "nchw", "ncdhw")
 MAX_ARENA_BYTES = 1 << 34
 _KEY_DIGITS = 32
+_CHANNEL_SCALES = 1 << 16  # flag of a host word
 _ZERO_POINTS = (-(1 << 15), (1 << 15) - 1)
 
 
@@ -84,6 +86,8 @@ def _check_interface(inputs: tuple[HostTensor, ...], outputs: tuple[HostTensor, 
             raise invalid_program("graph inputs or outputs have equal names")
     if any(tensor.operand.space == "const" for tensor in inputs):
         raise invalid_program("a graph input is a constant")
+    if any(tensor.channel_scales for tensor in inputs):
+        raise invalid_program("a graph input has scales of channels")
 
 
 def _read_arena(reader: WordReader) -> tuple[str, int]:
@@ -115,18 +119,21 @@ def _read_blob(reader: WordReader) -> Blob:
 
 def _write_host(writer: WordWriter, tensor: HostTensor) -> None:
     writer.text(tensor.name)
-    writer.word(HOST_DTYPES.index(tensor.dtype) | SOURCE_LAYOUTS.index(tensor.source_layout) << 8)
+    flags = _CHANNEL_SCALES if tensor.channel_scales else 0
+    writer.word(HOST_DTYPES.index(tensor.dtype) | SOURCE_LAYOUTS.index(tensor.source_layout) << 8 | flags)
     writer.single(tensor.scale)
     writer.signed(tensor.zero_point)
     write_operand(writer, tensor.operand)
     for address in tensor.copies:
         writer.long(address)
+    for scale in tensor.channel_scales:
+        writer.single(scale)
 
 
 def _read_host(reader: WordReader, scope: RecordScope, images: int) -> HostTensor:
     name = reader.text()
     head = reader.word()
-    dtype, layout = head & 0xFF, head >> 8
+    dtype, layout = head & 0xFF, (head & ~_CHANNEL_SCALES) >> 8
     if dtype >= len(HOST_DTYPES) or layout >= len(SOURCE_LAYOUTS):
         raise invalid_program(f"host word {head:#x} is not valid")
     scale, zero_point = reader.single(), reader.signed()
@@ -134,11 +141,24 @@ def _read_host(reader: WordReader, scope: RecordScope, images: int) -> HostTenso
     if not (0.0 < scale < math.inf) or not _ZERO_POINTS[0] <= zero_point <= _ZERO_POINTS[1]:
         raise invalid_program(f"encoding {scale} : {zero_point} of {name!r} is not valid")
     copies = tuple(reader.long() for _ in range(images - 1))
-    tensor = HostTensor(name, HOST_DTYPES[dtype], scale, zero_point, SOURCE_LAYOUTS[layout], operand, copies)
+    scales = _read_channel_scales(reader, name, operand) if head & _CHANNEL_SCALES else ()
+    if scales and (HOST_DTYPES[dtype] != "f32" or scale != max(scales)):
+        raise invalid_program(f"the scales of the channels of {name!r} are not valid")
+    tensor = HostTensor(name, HOST_DTYPES[dtype], scale, zero_point, SOURCE_LAYOUTS[layout], operand, copies, scales)
     for place in tensor.operands:
         scope.check(place)
     _check_host(tensor, operand)
     return tensor
+
+
+def _read_channel_scales(reader: WordReader, name: str, operand: Operand) -> tuple[float, ...]:
+    channels = operand.shape[-1] if operand.shape else 0
+    if not 2 <= channels <= reader.remaining:
+        raise invalid_program(f"{name!r} has no scales for {channels} channels")
+    scales = tuple(reader.single() for _ in range(channels))
+    if not all(0.0 < scale < math.inf for scale in scales):
+        raise invalid_program(f"a scale of the channels of {name!r} is not positive and finite")
+    return scales
 
 
 def _check_host(tensor: HostTensor, operand: Operand) -> None:

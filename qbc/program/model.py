@@ -66,7 +66,8 @@ class HostTensor:
 
     `dtype` is `f32` (converted with scale and zero point at the boundary), `u8` (an input whose bytes are stored as
     they are) or `i32` (passed unchanged). A program that takes several images has the codes of the first at `operand`,
-    those of the others at the addresses `copies`.
+    those of the others at the addresses `copies`. An output whose channels (of the last axis) have scales of their own
+    lists them in `channel_scales`; `scale` is the largest of them.
     """
 
     name: str
@@ -76,6 +77,7 @@ class HostTensor:
     source_layout: str
     operand: Operand
     copies: tuple[int, ...] = ()
+    channel_scales: tuple[float, ...] = ()
 
     @property
     def operands(self) -> tuple[Operand, ...]:

@@ -44,21 +44,30 @@ class UnavailableError(QBCompilerError, AttributeError):
 
 @dataclass(frozen=True)
 class Scale:
-    """Encoding of a graph input or output: `real = scale * (code - zero_point)`, one for the whole tensor."""
+    """Encoding of a graph input or output: `real = scale * (code - zero_point)`.
+
+    An output may have a scale for each channel (of the last axis of the channel-last layout): `scale_list` has them
+    all, `scale` is the largest. The zero point is the same for all channels.
+    """
 
     scale: float
     zero_point: int
-    is_uniform: bool = True
+    channel_scales: tuple[float, ...] = ()
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether one scale is that of the whole tensor."""
+        return not self.channel_scales
 
     @property
     def scale_list(self) -> list[float]:
-        """Scales of the channels; one entry, because the scale is uniform."""
-        return [self.scale]
+        """Scales of the channels; one entry where the scale is uniform."""
+        return list(self.channel_scales or (self.scale,))
 
     @property
     def zero_points(self) -> list[int]:
-        """Zero points of the channels; one entry."""
-        return [self.zero_point]
+        """Zero points of the channels; one entry where the scale is uniform."""
+        return [self.zero_point] * len(self.scale_list)
 
     @property
     def is_asymmetric(self) -> bool:
@@ -194,7 +203,7 @@ class Model:
 
     def get_output_scale(self) -> list[Scale]:
         """Return the encodings of the outputs."""
-        return [Scale(tensor.scale, tensor.zero_point) for tensor in self._program.outputs]
+        return [Scale(tensor.scale, tensor.zero_point, tensor.channel_scales) for tensor in self._program.outputs]
 
     def get_model_input_data_type(self) -> list[str]:
         """Return the types of the codes of the inputs: Int8, BInt16 or Int32; Uint8 for inputs that take pixels."""

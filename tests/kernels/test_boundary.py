@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from qbc.errors import QBCompilerError
 from qbc.kernels.storage import dequantize, load_codes, quantize_to_codes, store_codes, to_bytes, to_codes
 from tests.kernels.support import RANGES, execute
 
@@ -58,3 +59,24 @@ def test_dequantize(dtype):
         "dequantize", [(codes, dtype)], (codes.shape, "f32"), {"zx": z}, {"scale": np.array([scale], np.float32)}
     )
     np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i16"])
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (1, 4, 5, 3)])
+def test_scales_of_channels_belong_to_the_last_axis(dtype, shape):
+    rng = np.random.default_rng(5)
+    codes, z = rng.integers(*RANGES[dtype], shape), 7 if dtype == "i8" else 0
+    scales = np.array([0.1, 3.0, 1e-20], np.float32)
+    expected = np.empty(shape, np.float32)
+    for index in np.ndindex(*shape):
+        expected[index] = np.float32(int(codes[index]) - z) * scales[index[-1]]
+    assert np.array_equal(dequantize(codes, scales, z), expected)
+    result = execute("dequantize", [(codes, dtype)], (shape, "f32"), {"zx": z}, {"scale": scales})
+    assert np.array_equal(result, expected)
+
+
+@pytest.mark.parametrize("scales", [[0.1, 0.2], [0.1, 0.2, -1.0], [0.1, 0.2, np.inf], [[0.1, 0.2, 0.3]]])
+def test_wrong_scales_of_channels_are_refused(scales):
+    constants = {"scale": np.array(scales, np.float32)}
+    with pytest.raises(QBCompilerError, match="scale"):
+        execute("dequantize", [(np.zeros((2, 3), int), "i8")], ((2, 3), "f32"), {"zx": 0}, constants)

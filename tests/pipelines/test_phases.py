@@ -109,9 +109,9 @@ def test_configuration_reaches_the_passes() -> None:
 
 
 def test_a_field_without_effect_gives_one_notice() -> None:
-    plan = make_plan(CompileOptions(arguments={"buffer_mode": 2, "calibration": {"output": 1}}))
+    plan = make_plan(CompileOptions(arguments={"buffer_mode": 2, "calibration": {"seed": 1}}))
     assert len(plan.notices) == 1
-    assert "bufferMode" in plan.notices[0] and "calibration.output" in plan.notices[0]
+    assert "bufferMode" in plan.notices[0] and "calibration.seed" in plan.notices[0]
     assert not make_plan(CompileOptions()).notices
 
 

@@ -56,7 +56,7 @@ def sample() -> bytes:
     table = writer.blob("0" * 32, "int8", (256,))
     image, mid, out = (Operand(space, at, (1, 4, 4, 2), "i8") for space, at in (("dram", 0), ("l2", 64), ("dram", 64)))
     writer.inputs.append(HostTensor("image", "f32", 0.5, -1, "nchw", image))
-    writer.outputs.append(HostTensor("y", "f32", 0.25, 0, "", out))
+    writer.outputs.append(HostTensor("y", "f32", 0.25, 0, "", out, (), (0.25, 0.125)))
     pool = {"kernel": (3, 3), "strides": (1, 1), "padding": (1, 1, 1, 1), "dilations": (1, 1)}
     writer.command("max_pool2d", [image], mid, pool, {}, DebugRow("npu.max_pool2d", ("pool",)))
     writer.command("lut", [mid], out, {}, {"table": table}, DebugRow("npu.lut", ("act",)))
@@ -93,6 +93,9 @@ def test_mutations_decode_or_are_one_error() -> None:
         ("arena l2 128", "arena l2 64"),
         ("dram[0x40:1x4x4x2xi8] = l2", "const[0x0:1x4x4x2xi8] = l2"),  # a command writes to a constant
         ("table=#0", "table=#1"),
+        ("0x1.0000000000000p-2,0x1.0000000000000p-3", "0x1.0000000000000p-2,0x0.0p+0"),  # a scale of a channel is 0
+        ("0x1.0000000000000p-2,0x1.0000000000000p-3", "0x1.0p-2,0x1.0p-3,0x1.0p-3"),  # three scales of two channels
+        ("0x1.0000000000000p-1 : -1", "0x1.0p-1,0x1.0p-1 : -1"),  # inputs have one scale
     ],
 )
 def test_broken_rules_are_found(before: str, after: str) -> None:

@@ -53,15 +53,18 @@ def commands(draw: st.DrawFn, blobs: int, cores: int = 1) -> Command:
 
 
 @st.composite
-def host_tensors(draw: st.DrawFn, name: str, images: int = 1) -> HostTensor:
-    """A host tensor with an encoding that float32 holds."""
+def host_tensors(draw: st.DrawFn, name: str, images: int = 1, *, is_output: bool = False) -> HostTensor:
+    """A host tensor with an encoding that float32 holds; outputs may have scales of their channels."""
     operand = draw(operands())
     dtype = "i32" if operand.dtype == "i32" else "f32"
     layouts = {3: "ncw", 4: "nchw", 5: "ncdhw"}
     layout = draw(st.sampled_from(["", layouts.get(len(operand.shape), "")]))
-    scale = draw(st.floats(2**-30, 2**30, width=32))
+    one = st.floats(2**-30, 2**30, width=32)
     copies = tuple(64 * draw(st.integers(0, 8)) for _ in range(images - 1))
-    return HostTensor(name, dtype, scale, draw(st.integers(-128, 127)), layout, operand, copies)
+    channels = operand.shape[-1] if operand.shape and is_output and dtype == "f32" and draw(st.booleans()) else 1
+    scales = tuple(draw(one) for _ in range(channels))
+    encoding = (max(scales), draw(st.integers(-128, 127)))
+    return HostTensor(name, dtype, *encoding, layout, operand, copies, scales if channels > 1 else ())
 
 
 @st.composite
@@ -75,6 +78,7 @@ def programs(draw: st.DrawFn) -> Program:
         st.sampled_from([("single", 1, 1), ("multi", 4, 4), ("global4", 1, 4), ("global8", 1, 8)])
     )
     inputs = tuple(draw(host_tensors(name, images)) for name in draw(st.sets(NAMES, max_size=2)))
-    outputs = tuple(draw(host_tensors(name, images)) for name in draw(st.sets(NAMES, max_size=2)))
+    names = draw(st.sets(NAMES, max_size=2))
+    outputs = tuple(draw(host_tensors(name, images, is_output=True)) for name in names)
     body = tuple(draw(commands(len(blobs), cores)) for _ in range(draw(st.integers(0, 4))))
     return Program(draw(NAMES), mode, draw(st.integers(0, 3)), ARENAS, inputs, outputs, blobs, body)

@@ -30,7 +30,7 @@ from qbc.dialects.quant.pooling import AvgPool2dOp, MaxPool2dOp
 from qbc.dialects.quant.reduction import ArgMaxOp, ReduceL2Op, ReduceMaxOp, ReduceMeanOp, ReduceMinOp, ReduceSumOp
 from qbc.dialects.quant.resize import ResizeLinearOp, ResizeNearestOp, ResizeOp
 from qbc.dialects.quant.shape import ConcatOp, ExpandOp, GatherOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from qbc.dialects.quant.table import ParamTable, level, quantized_values
+from qbc.dialects.quant.table import ParamTable, channel_row, level, quantized_values
 from qbc.dialects.quant.types import CODE_RANGES, QType, quantized_element, round_to_f32
 
 OPERATIONS: tuple[type[QuantOp], ...] = (
@@ -103,6 +103,7 @@ __all__ = [
     "TransposeOp",
     "WeightedOp",
     "WhereOp",
+    "channel_row",
     "level",
     "quantized_element",
     "quantized_values",

@@ -21,6 +21,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from qbc.dialects.blob import BlobAttr
 from qbc.dialects.quant.base import BLOB, FLOAT, INT, TEXT
 from qbc.dialects.quant.types import check_encoding, shortest_f32, storage_name
 
@@ -30,7 +31,8 @@ class ParamsOp(IRDLOperation):
     """`quant.params "r7" {storage = i8, scale = 0.1 : f32, zero_point = -3}`: one encoding, shared by a scale group.
 
     - `storage` i8 or i16 (requested bits), unset until `quant-assign-bits`;
-    - `scale`, `zero_point`: unset until `quant-assign-ranges`, or `axis` and `scales` where each channel has its own;
+    - `scale`, `zero_point`: unset until `quant-assign-ranges`; `scales` (a blob of f32) in place of `scale` where each
+      channel of the last axis has its own, as `quant-output-scales` chooses for graph outputs;
     - `fixed`: the encoding was decided by the graph (a sigmoid or softmax head), no pass changes it;
     - `statistics`: name -> blob, `threshold`: name -> number, `notes`: name -> text; written and read by the
       calibration passes.
@@ -41,7 +43,6 @@ class ParamsOp(IRDLOperation):
     storage = opt_prop_def(base(IntegerType))
     scale = opt_prop_def(FLOAT)
     zero_point = opt_prop_def(INT)
-    axis = opt_prop_def(INT)
     scales = opt_prop_def(BLOB)
     fixed = opt_prop_def(base(UnitAttr))
     statistics = opt_prop_def(base(DictionaryAttr))
@@ -75,21 +76,43 @@ class ParamsOp(IRDLOperation):
         return bits, float(scale.value.data), int(zero_point.value.data)
 
     @property
+    def channel_scales(self) -> BlobAttr | None:
+        """The scales of the channels of the last axis, or None where the row has one scale or none yet."""
+        scales = self.properties.get("scales")
+        return scales if isinstance(scales, BlobAttr) else None
+
+    @property
+    def channel_zero_point(self) -> int:
+        """The zero point that all channels share."""
+        zero_point = self.properties["zero_point"]
+        assert isinstance(zero_point, IntegerAttr)
+        return int(zero_point.value.data)
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the encoding is known: storage, zero point, and a scale for all or for each channel."""
+        return self.encoding is not None or self.channel_scales is not None
+
+    @property
     def is_fixed(self) -> bool:
         """Whether no pass may change the encoding."""
         return "fixed" in self.properties
 
     def verify_(self) -> None:
         bits = self.bits
-        if ("scale" in self.properties) != ("zero_point" in self.properties):
-            raise VerifyException("scale and zero_point are set together")
-        if ("axis" in self.properties) != ("scales" in self.properties):
-            raise VerifyException("axis and scales are set together")
-        if "scale" in self.properties and bits is None:
+        if {"scale", "scales"} <= set(self.properties):
+            raise VerifyException("a row has one scale or scales of channels, not both")
+        if bool({"scale", "scales"} & set(self.properties)) != ("zero_point" in self.properties):
+            raise VerifyException("scale (or scales) and zero_point are set together")
+        if "zero_point" in self.properties and bits is None:
             raise VerifyException("a row with a scale has a storage")
-        encoding = self.encoding
+        encoding, scales = self.encoding, self.channel_scales
         if encoding is not None:
             check_encoding(*encoding)
+        if scales is not None and (len(scales.shape) != 1 or scales.type.element_type != f32):
+            raise VerifyException(f"scales are a list of f32, not {scales.type}")
+        if scales is not None and bits is not None:
+            check_encoding(bits, 1.0, self.channel_zero_point)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, TensorType, f32, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
+from qbc.dialects.blob import BlobAttr
 from qbc.dialects.quant.params import ParamsOp
 from qbc.dialects.quant.types import QType, check_encoding, quantized_element, round_to_f32, storage_type
 
@@ -46,7 +47,10 @@ class ParamTable:
         return tuple(self._members.get(row.row_name, ()))
 
     def encoding(self, value: SSAValue) -> tuple[str, float, int] | None:
-        """Return (storage, scale, zero point) of a value, from its row or inline; None while it is unset."""
+        """Return (storage, scale, zero point) of a value, from its row or inline.
+
+        None while it is unset, and where each channel has a scale of its own (`ParamsOp.channel_scales`).
+        """
         row = self.row_of(value)
         if row is not None:
             return row.encoding
@@ -57,8 +61,16 @@ class ParamTable:
         """Set the encoding of a row; the scale is rounded to float32. Raises VerifyException when it is not legal."""
         scale = round_to_f32(scale)
         check_encoding(storage, scale, zero_point)
+        row.properties.pop("scales", None)
         row.properties["storage"] = storage_type(storage)
         row.properties["scale"] = FloatAttr(scale, f32)
+        row.properties["zero_point"] = IntegerAttr(zero_point, i64)
+
+    def set_channel_scales(self, row: ParamsOp, storage: str, scales: BlobAttr, zero_point: int) -> None:
+        """Give a row one scale (a blob of float32) for each channel of the last axis and a zero point for all."""
+        row.properties.pop("scale", None)
+        row.properties["storage"] = storage_type(storage)
+        row.properties["scales"] = scales
         row.properties["zero_point"] = IntegerAttr(zero_point, i64)
 
     def set_storage(self, row: ParamsOp, storage: str) -> None:
@@ -66,7 +78,7 @@ class ParamTable:
         if row.bits == storage:
             return
         row.properties["storage"] = storage_type(storage)
-        for name in ("scale", "zero_point", "axis", "scales"):
+        for name in ("scale", "zero_point", "scales"):
             row.properties.pop(name, None)
 
     def new_row(self) -> ParamsOp:
@@ -128,16 +140,33 @@ def quantized_values(module: ModuleOp) -> Iterator[SSAValue]:
                 yield from (argument for argument in block.args if quantized_element(argument) is not None)
 
 
+def channel_row(value: SSAValue) -> ParamsOp | None:
+    """Return the row of a materialized value whose channels have scales of their own, None for any other value."""
+    element = quantized_element(value)
+    if element is None or element.bits is None or element.row_name is None:
+        return None
+    parent = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+    while parent is not None and not isinstance(parent, ModuleOp):
+        parent = parent.parent_op()
+    rows = () if parent is None else parent.body.block.ops
+    return next((op for op in rows if isinstance(op, ParamsOp) and op.row_name == element.row_name), None)
+
+
 def _row_name(value: SSAValue) -> str | None:
     element = quantized_element(value)
     return None if element is None else element.row_name
 
 
 def level(module: ModuleOp) -> str:
-    """Return the level of a quantized module: `created`, `ranged` (every row set) or `materialized` (no row named)."""
+    """Return the level of a quantized module: `created`, `ranged` (every row set) or `materialized` (types are final)."""
     table = ParamTable(module)
-    used = [row for row in table if table.members(row)]
+    used = [row for row in table if any(_is_open(value) for value in table.members(row))]
     if not used:
         return "materialized"
-    unset = [row for row in used if row.encoding is None and "scales" not in row.properties]
-    return "created" if unset else "ranged"
+    return "ranged" if all(row.is_set for row in used) else "created"
+
+
+def _is_open(value: SSAValue) -> bool:
+    """Return whether the type of a value leaves its encoding to the row it names."""
+    element = quantized_element(value)
+    return element is not None and element.bits is None

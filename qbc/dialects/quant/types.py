@@ -1,4 +1,4 @@
-"""The quantized element type: a reference to a row of the parameter table, or an inline per-tensor encoding."""
+"""The quantized element type: a reference to a row of the parameter table, or an encoding written out in the type."""
 
 from __future__ import annotations
 
@@ -52,13 +52,14 @@ def shortest_f32(value: float) -> str:
 class QType(ParametrizedAttribute, TypeAttribute):
     """Quantized element.
 
-    `!quant.q<"r7">` names a row of the parameter table; `!quant.q<i8, 0.0078125 : 0>` holds the encoding itself:
-    `real = scale * (code - zero_point)` with a float32 scale > 0.
+    `!quant.q<"r7">` names a row of the parameter table, which passes fill; `!quant.q<i8, 0.0078125 : 0>` holds the
+    encoding itself: `real = scale * (code - zero_point)` with a float32 scale > 0. `!quant.q<i8, "r7">` is final too:
+    its row has one scale for each channel of the last axis.
     """
 
     name = "quant.q"
     row: Attribute = param_def()  # StringAttr, or NoneAttr where the encoding is inline
-    storage: Attribute = param_def()  # IntegerType, or NoneAttr
+    storage: Attribute = param_def()  # IntegerType, or NoneAttr where the row is not final
     scale: Attribute = param_def()  # FloatAttr f32, or NoneAttr
     zero_point: Attribute = param_def()  # IntegerAttr i64, or NoneAttr
 
@@ -74,10 +75,20 @@ class QType(ParametrizedAttribute, TypeAttribute):
             NoneAttr(), storage_type(storage), FloatAttr(round_to_f32(scale), f32), IntegerAttr(zero_point, i64)
         )
 
+    @staticmethod
+    def of_channels(storage: str, name: str) -> QType:
+        """Return the final type of values whose row `name` has one scale for each channel."""
+        return QType(StringAttr(name), storage_type(storage), NoneAttr(), NoneAttr())
+
     @property
     def row_name(self) -> str | None:
         """Name of the row, or None for an inline encoding."""
         return self.row.data if isinstance(self.row, StringAttr) else None
+
+    @property
+    def bits(self) -> str | None:
+        """Storage name (`i8` or `i16`) of a final type; None where only the row knows."""
+        return None if isinstance(self.storage, NoneAttr) else storage_name(self.storage)
 
     @property
     def encoding(self) -> tuple[str, float, int] | None:
@@ -94,6 +105,9 @@ class QType(ParametrizedAttribute, TypeAttribute):
                 return (StringAttr(row), NoneAttr(), NoneAttr(), NoneAttr())
             storage = parser.parse_type()
             parser.parse_punctuation(",")
+            row = parser.parse_optional_str_literal()
+            if row is not None:
+                return (StringAttr(row), storage, NoneAttr(), NoneAttr())
             scale = float(parser.parse_number())
             parser.parse_punctuation(":")
             zero_point = parser.parse_integer()
@@ -103,6 +117,7 @@ class QType(ParametrizedAttribute, TypeAttribute):
         encoding = self.encoding
         with printer.in_angle_brackets():
             if encoding is None:
+                printer.print_string(f"{self.bits}, " if self.bits else "")
                 printer.print_string_literal(self.row_name or "")
                 return
             storage, scale, zero_point = encoding
@@ -113,6 +128,8 @@ class QType(ParametrizedAttribute, TypeAttribute):
         if encoding is None:
             if not self.row_name:
                 raise VerifyException("a quantized type names a row or holds storage, scale and zero point")
+            if not isinstance(self.storage, NoneAttr):
+                storage_name(self.storage)
             return
         storage, scale, zero_point = encoding
         check_encoding(storage, scale, zero_point)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, ModuleOp, f64
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, npt.NDArray[Any]]
 
-ROW, MEAN, SPREAD = "row", "mean", "spread"
+ROW, SPREAD = "row", "spread"
 
 
 def statistics_key(module: ModuleOp, tail_ratio: float) -> str:
@@ -30,8 +30,10 @@ def statistics_key(module: ModuleOp, tail_ratio: float) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def gather_statistics(module: ModuleOp, store: BlobStore, mean: str, spread: str) -> dict[str, npt.NDArray[Any]]:
-    """Return all statistics of rows, and the attributes `mean` (a blob) and `spread` (a number) of operations."""
+def gather_statistics(
+    module: ModuleOp, store: BlobStore, blobs: Sequence[str], spread: str
+) -> dict[str, npt.NDArray[Any]]:
+    """Return all statistics of rows, and the attributes `blobs` (arrays) and `spread` (a number) of operations."""
     import numpy as np
 
     found: dict[str, npt.NDArray[Any]] = {}
@@ -40,15 +42,17 @@ def gather_statistics(module: ModuleOp, store: BlobStore, mean: str, spread: str
         for key, value in statistics.data.items() if isinstance(statistics, DictionaryAttr) else ():
             found[f"{ROW}/{row.row_name}/{key}"] = read_blob(store, value)
     for index, op in enumerate(_operations(module)):
-        blob, number = op.attributes.get(mean), op.attributes.get(spread)
-        if isinstance(blob, BlobAttr):
-            found[f"{MEAN}/{index}"] = read_blob(store, blob)
+        for name in blobs:
+            blob = op.attributes.get(name)
+            if isinstance(blob, BlobAttr):
+                found[f"{name}/{index}"] = read_blob(store, blob)
+        number = op.attributes.get(spread)
         if isinstance(number, FloatAttr):
             found[f"{SPREAD}/{index}"] = np.array(number.value.data, np.float64)
     return found
 
 
-def restore_statistics(module: ModuleOp, store: BlobStore, arrays: Arrays, mean: str, spread: str) -> None:
+def restore_statistics(module: ModuleOp, store: BlobStore, arrays: Arrays, blobs: Sequence[str], spread: str) -> None:
     """Put gathered statistics into a module with the same `statistics_key`."""
     rows = {row.row_name: row for row in ParamTable(module)}
     operations = list(_operations(module))
@@ -58,8 +62,8 @@ def restore_statistics(module: ModuleOp, store: BlobStore, arrays: Arrays, mean:
         if kind == ROW:
             row, _, key = rest.partition("/")
             entries.setdefault(row, {})[key] = write_blob(store, array)
-        elif kind == MEAN:
-            _operation(operations, rest).attributes[mean] = write_blob(store, array)
+        elif kind in blobs:
+            _operation(operations, rest).attributes[kind] = write_blob(store, array)
         elif kind == SPREAD:
             _operation(operations, rest).attributes[spread] = FloatAttr(float(array), f64)
     for name, statistics in entries.items():

@@ -13,6 +13,7 @@ from qbc.dialects.blob import BlobAttr
 from qbc.dialects.quant import ParamTable, quantized_element
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, source_names
+from qbc.passes.quant.channel_layout import ChannelEncoding, channel_count, channel_encoding, encodings_agree
 from qbc.passes.quant.legality import is_movement, quant_ops, tied_values
 
 Violation = tuple[str, str]
@@ -53,6 +54,16 @@ def rows_exist(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iter
         yield "", f"row {name!r} is defined more than once"
 
 
+def channels_have_scales(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
+    """A row with scales of channels has one for each channel of the last axis of its values."""
+    for row in table:
+        scales = row.channel_scales
+        for value in table.members(row) if scales is not None else ():
+            if scales is not None and scales.shape[0] != channel_count(value):
+                message = f"row {row.row_name!r} has {scales.shape[0]} scales, the value has shape {value.type}"
+                yield (_node(value.owner) if isinstance(value.owner, Operation) else ""), message
+
+
 def rows_are_used(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
     """No row is without a value."""
     for row in table:
@@ -68,10 +79,13 @@ def indices_are_plain(module: ModuleOp, table: ParamTable, ctx: CompileContext) 
 
 
 def movement_shares_rows(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
-    """Operations that move codes have one row for operand and result."""
+    """Operations that move codes have one row for operand and result, or rows that agree channel by channel."""
     for op in quant_ops(module):
-        rows = {row.row_name for value in tied_values(op) if (row := table.row_of(value)) is not None}
-        if is_movement(op) and len(rows) > 1:
+        rows = {row.row_name: row for value in tied_values(op) if (row := table.row_of(value)) is not None}
+        if not is_movement(op) or len(rows) < 2:
+            continue
+        per_channel = any(row.channel_scales is not None for row in rows.values())
+        if not per_channel or not encodings_agree(op, _encodings(table, ctx)):
             yield _node(op), f"'{op.name}' op moves codes between rows {', '.join(sorted(rows))}"
 
 
@@ -105,17 +119,18 @@ def weights_are_float(module: ModuleOp, table: ParamTable, ctx: CompileContext) 
 def rows_are_set(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
     """Every row has storage, scale and zero point."""
     for row in table:
-        if row.encoding is None:
+        if not row.is_set:
             nodes = [_node(value.owner) for value in table.members(row) if isinstance(value.owner, Operation)]
             yield (nodes[0] if nodes else ""), f"row {row.row_name!r} has no encoding"
 
 
 def ties_hold(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
     """Operations that move or compare codes have equal encodings around them."""
+    encoding_of = _encodings(table, ctx)
     for op in quant_ops(module):
-        encodings = {table.encoding(value) for value in tied_values(op)} - {None}
-        if len(encodings) > 1:
-            yield _node(op), f"'{op.name}' op needs equal encodings, it has {len(encodings)} different ones"
+        if not encodings_agree(op, encoding_of):
+            count = len({encoding_of(value) for value in tied_values(op)} - {None})
+            yield _node(op), f"'{op.name}' op needs equal encodings, it has {count} different ones"
 
 
 def requantizes_have_effect(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
@@ -135,13 +150,14 @@ def requantizes_have_effect(module: ModuleOp, table: ParamTable, ctx: CompileCon
 
 
 def no_rows_left(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
-    """Encodings are inline: the table is empty and no type names a row."""
+    """Types are final: they hold their encoding, or name a row with scales of channels, and no other row is left."""
     for row in table:
-        yield "", f"row {row.row_name!r} is left"
+        if row.channel_scales is None or not table.members(row):
+            yield "", f"row {row.row_name!r} is left"
     for op in quant_ops(module):
         for result in op.results:
             element = quantized_element(result)
-            if element is not None and element.row_name is not None:
+            if element is not None and element.bits is None:
                 yield _node(op), f"'{op.name}' op has a result that still names row {element.row_name!r}"
 
 
@@ -174,6 +190,10 @@ def _holds_float(value: Attribute) -> bool:
     return isinstance(value, BlobAttr) and isinstance(value.type.element_type, AnyFloat)
 
 
+def _encodings(table: ParamTable, ctx: CompileContext) -> Callable[[SSAValue], ChannelEncoding | None]:
+    return lambda value: channel_encoding(table, ctx.store, value)
+
+
 def _is_float(value: SSAValue) -> bool:
     return isinstance(value.type, TensorType) and isinstance(value.type.element_type, AnyFloat)
 
@@ -191,6 +211,7 @@ def _is_index(value: SSAValue) -> bool:
 _STRUCTURE: tuple[Rule, ...] = (
     values_are_quantized,
     rows_exist,
+    channels_have_scales,
     indices_are_plain,
     movement_shares_rows,
     no_foreign_operations,

@@ -31,7 +31,8 @@ class QuantAssignRanges(ModulePass):
     - A row with the maximum or minimum over an axis covers its extremes in mode 1: those decide the result.
     - Graph outputs cover their extremes and `output_margin` more in every mode: unseen data exceeds the calibration
       samples, and nothing after an output makes up for a clipped one.
-    - A row with several values gets one range: the candidate with the least relative error summed over the values.
+    - A row with several values gets one range: the candidate with the least relative error summed over the values (all
+      of them, where they leave the graph).
     - A value that feeds only table lookups or clamps is not given codes where those are flat.
 
     Raises QUANTIZATION_ERROR for a row without statistics.

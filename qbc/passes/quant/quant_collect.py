@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from qbc.algorithms.output_ranges import ChannelExtremes
     from qbc.algorithms.statistics import Sketch
     from qbc.algorithms.tap_means import ChannelMean, InverseVariance, TapMean
     from qbc.dialects.quant import WeightedOp
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 
 FLOAT_FUNCTIONS = "float_functions"  # in ctx.report: function name -> the float graph that was observed
 INVERSE_VARIANCE = "inverse_variance"  # attribute of layer norms: mean over rows of 1 / (variance + epsilon)
+CHANNEL_EXTREMES = "channel_extremes"  # attribute of what makes graph outputs: [smallest, largest, count] by channel
 INPUT_MEAN = "input_mean"  # attribute of weighted operations: mean input per kernel tap
+BLOBS = (INPUT_MEAN, CHANNEL_EXTREMES)
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,8 @@ class QuantCollect(ModulePass):
 
     - every row gets the statistics of its values (minimum, maximum, mean, exact tails, histogram) as blobs;
     - every convolution and linear layer gets `input_mean`, its mean input per kernel tap (borders included);
-    - every layer norm gets `inverse_variance`, the mean of 1 / (variance + epsilon) over its rows.
+    - every layer norm gets `inverse_variance`, the mean of 1 / (variance + epsilon) over its rows;
+    - what makes a graph output gets `channel_extremes`, the smallest and largest value of each channel.
 
     `samples` limits the number of samples (0 = all), `topk_ratio` is the share of elements kept exactly at each end.
     With `ctx.kept_statistics` the statistics of an earlier run are taken from a file, or those of this run kept in one.
@@ -79,10 +83,10 @@ class QuantCollect(ModulePass):
         if kept is None:
             self._collect(op, table, ctx)
         else:
-            restore_statistics(op, ctx.store, kept, INPUT_MEAN, INVERSE_VARIANCE)
+            restore_statistics(op, ctx.store, kept, BLOBS, INVERSE_VARIANCE)
             for function in _quantized_functions(op):
                 ctx.report.setdefault(FLOAT_FUNCTIONS, {})[function.sym_name.data] = lift(function).function
-        ctx.kept_statistics.save(key, gather_statistics(op, ctx.store, INPUT_MEAN, INVERSE_VARIANCE))
+        ctx.kept_statistics.save(key, gather_statistics(op, ctx.store, BLOBS, INVERSE_VARIANCE))
 
     def _collect(self, op: ModuleOp, table: ParamTable, ctx: CompileContext) -> None:
         samples = _require_samples(ctx)
@@ -106,6 +110,7 @@ class _Collector:
         self.sketches: dict[SSAValue, Sketch] = {}
         self.means: dict[WeightedOp, TapMean | ChannelMean] = {}
         self.spreads: dict[quant.LayerNormOp, InverseVariance] = {}
+        self.extremes: dict[Operation, ChannelExtremes] = {}
 
     def run(self, samples: SampleSource, limit: int, tail_ratio: float) -> None:
         observers = self._observers()
@@ -118,6 +123,7 @@ class _Collector:
 
     def _observers(self) -> dict[SSAValue, list[Observer]]:
         """Return the float values to watch and what to do with each."""
+        from qbc.algorithms.output_ranges import ChannelExtremes
         from qbc.algorithms.statistics import Sketch
         from qbc.algorithms.tap_means import InverseVariance
 
@@ -134,6 +140,9 @@ class _Collector:
                     integer(op, "normalized_rank", 1), number(op, "epsilon", 0.0)
                 )
                 observers.setdefault(self.lifted.values[op.operands[0]], []).append(spread.add)
+        for op in dict.fromkeys(_makers_of_outputs(self.function.body.block)):
+            extremes = self.extremes[op] = ChannelExtremes()
+            observers.setdefault(self.lifted.values[op.results[0]], []).append(extremes.add)
         return observers
 
     def _stream(
@@ -176,6 +185,8 @@ class _Collector:
             weighted.attributes[INPUT_MEAN] = write_blob(self.ctx.store, mean.mean.astype("float32"))
         for norm, spread in self.spreads.items():
             norm.attributes[INVERSE_VARIANCE] = FloatAttr(spread.mean, f64)
+        for maker, extremes in self.extremes.items():
+            maker.attributes[CHANNEL_EXTREMES] = write_blob(self.ctx.store, extremes.to_array())
         self.ctx.count("values", len(self.sketches))
 
     def _write_constant(self, op: quant.ConstantOp, key: str, tail_ratio: float) -> None:
@@ -225,6 +236,24 @@ def _values_to_observe(block: Block, table: ParamTable) -> Iterator[SSAValue]:
                 continue
             if not _copies(op, table):
                 yield value
+
+
+def _makers_of_outputs(block: Block) -> Iterator[Operation]:
+    """Yield what computes the codes of graph outputs, behind data movement and changes of encoding."""
+    pending = [op.operands[0] for op in block.ops if isinstance(op, quant.DequantizeOp)]
+    seen = set(pending)
+    while pending:
+        value = pending.pop()
+        op = value.owner
+        if not isinstance(op, Operation) or isinstance(op, quant.ConstantOp):
+            continue
+        tied = tied_values(op)
+        if value not in tied:
+            yield op
+        before = tied if value in tied else op.operands if isinstance(op, quant.RequantizeOp) else ()
+        fresh = [operand for operand in before if operand not in seen]
+        seen.update(fresh)
+        pending.extend(fresh)
 
 
 def _copies(op: Operation, table: ParamTable) -> bool:

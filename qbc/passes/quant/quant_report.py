@@ -21,6 +21,7 @@ from qbc.passes.quant.quant_collect import FLOAT_FUNCTIONS
 if TYPE_CHECKING:
     from qbc.algorithms.fidelity import Fidelity
     from qbc.report.accuracy import LayerAccuracy
+    from qbc.store import BlobStore
 
 _LOOKUPS = (quant.LutOp, quant.Lut16Op, quant.MantissaLutOp)
 _SKIPPED = (quant.QuantizeOp, quant.DequantizeOp, quant.ConstantOp)
@@ -30,10 +31,10 @@ _SKIPPED = (quant.QuantizeOp, quant.DequantizeOp, quant.ConstantOp)
 class QuantReport(ModulePass):
     """Runs the materialized function on the integer kernels and the float graph on the same samples.
 
-    Leaves `ctx.report["accuracy"]`, an `AccuracyReport`: for every operation bits, scale, the centred SQNR of the
-    running program, and with `isolated` the SQNR of the operation alone on exact inputs. `samples` limits the number of
-    samples. The IR does not change. Needs the float graph that `quant-collect` kept in the same run; raises
-    NO_CALIBRATION_DATA without samples.
+    Leaves `ctx.report["accuracy"]`, an `AccuracyReport`: for every operation bits, scale (the largest, where channels
+    have their own), the centred SQNR of the running program, and with `isolated` the SQNR of the operation alone on
+    exact inputs. `samples` limits the number of samples. The IR does not change. Needs the float graph that
+    `quant-collect` kept in the same run; raises NO_CALIBRATION_DATA without samples.
     """
 
     name: ClassVar[str] = "quant-report"
@@ -98,7 +99,7 @@ class _Comparison:
 
     def _run_integer(self, sample: dict[str, Any], expected: dict[SSAValue, Any]) -> None:
         def observer(value: SSAValue) -> Any:
-            return lambda codes: self.total[value].add(self._reference(value, expected), _decode(codes, value))
+            return lambda codes: self.total[value].add(self._reference(value, expected), self._decode(codes, value))
 
         results = self.program.run(sample, {value: observer(value) for value in self.total})
         for name, array in results.items():
@@ -120,14 +121,20 @@ class _Comparison:
         call = kernel_call(op, self.ctx.store)
         output = np.empty(call.output.shape, call.output.numpy_dtype)
         prepare(call)(*arrays, output)
-        self.own[value].add(self._reference(value, expected), _decode(load_codes(output), value))
+        self.own[value].add(self._reference(value, expected), self._decode(load_codes(output), value))
+
+    def _decode(self, codes: Any, value: SSAValue) -> Any:
+        from qbc.kernels.storage import dequantize
+
+        encoding = _encoding(value, self.ctx.store)
+        return codes if encoding is None else dequantize(codes, encoding[1], encoding[2])
 
     def _reference(self, value: SSAValue, expected: dict[SSAValue, Any]) -> Any:
         """Return the float value; where only lookups read it, clipped to the range that codes were given there."""
         import numpy as np
 
         reference = expected[self.float_of[value]]
-        encoding = _encoding(value)
+        encoding = _encoding(value, self.ctx.store)
         if encoding is None or not all(isinstance(use.operation, _LOOKUPS) for use in value.uses):
             return reference
         low, high = quant.CODE_RANGES[encoding[0]]
@@ -137,7 +144,7 @@ class _Comparison:
         from qbc.dialects.blob import read_blob
         from qbc.kernels.storage import quantize_to_codes, store_codes
 
-        encoding = _encoding(operand)
+        encoding = _encoding(operand, self.ctx.store)
         if encoding is None:
             return None
         storage, scale, zero_point = encoding
@@ -151,22 +158,25 @@ class _Comparison:
 
     def layers(self) -> Iterator[LayerAccuracy]:
         """Return the rows of the table in program order."""
+        import numpy as np
+
         from qbc.report.accuracy import LayerAccuracy
 
         for value, total in self.total.items():
-            encoding = _encoding(value)
+            encoding = _encoding(value, self.ctx.store)
             op = value.owner
             if encoding is None or not isinstance(op, Operation) or total.count == 0:
                 continue
             own = self.own.get(value)
+            step = float(np.max(encoding[1]))
             yield LayerAccuracy(
                 layer=", ".join(source_names(op)) or "(unnamed)",
                 operation=op.name.partition(".")[2],
                 bits=encoding[0],
-                scale=encoding[1],
+                scale=step,
                 own_sqnr=own.sqnr if own is not None and own.count else None,
                 total_sqnr=total.sqnr,
-                worst_steps=total.worst / encoding[1],
+                worst_steps=total.worst / step,
             )
 
     def outputs(self) -> dict[str, float]:
@@ -201,16 +211,11 @@ def _choose(op: Operation, candidates: list[Operation], taken: dict[Operation, O
     return alike[0] if alike else candidates[-1]
 
 
-def _decode(codes: Any, value: SSAValue) -> Any:
-    from qbc.kernels.storage import dequantize
+def _encoding(value: SSAValue, store: BlobStore) -> tuple[str, Any, int] | None:
+    """Return (storage, scale or array of scales, zero point); None for values that are not quantized."""
+    from qbc.execute.integer import final_encoding
 
-    encoding = _encoding(value)
-    return codes if encoding is None else dequantize(codes, encoding[1], encoding[2])
-
-
-def _encoding(value: SSAValue) -> tuple[str, float, int] | None:
-    element = quantized_element(value)
-    return None if element is None else element.encoding
+    return None if quantized_element(value) is None else final_encoding(value, store)
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:

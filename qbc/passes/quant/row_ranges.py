@@ -34,7 +34,15 @@ def assign_encoding(
     exceed them and nothing after an output can make up for a clipped one.
     Raises QUANTIZATION_ERROR when the row has no statistics.
     """
-    from qbc.algorithms.ranges import MAX, MAX_PERCENTILE, RangeOptions, choose_range, encode_constant, merge_ranges
+    from qbc.algorithms.ranges import (
+        MAX,
+        MAX_PERCENTILE,
+        RangeOptions,
+        choose_range,
+        encode_constant,
+        merge_ranges,
+        unite_ranges,
+    )
 
     statistics = list(read_statistics(store, row).values())
     if not statistics:
@@ -48,7 +56,8 @@ def assign_encoding(
         return False
     zero_point = asymmetric and storage == "i8"
     members = [(part, choose_range(part, options, storage, zero_point)) for part in statistics]
-    chosen = merge_ranges(members, storage, zero_point)
+    ranges = [chosen for _, chosen in members]
+    chosen = unite_ranges(ranges) if is_output else merge_ranges(members, storage, zero_point)
     widening = 1.0 + options.output_margin if is_output else 1.0
     set_range(table, row, widening * chosen.low, widening * chosen.high, storage, asymmetric=zero_point)
     return chosen.estimated

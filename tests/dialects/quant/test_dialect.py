@@ -83,6 +83,7 @@ def test_inline_encoding_round_trip(scale: float, zero_point: int) -> None:
         ("!quant.q<i8, 0.5 : 128>", "outside the codes"),
         ("!quant.q<i16, 0.5 : 1>", "zero point 0"),
         ("!quant.q<i32, 0.5 : 0>", "storage is i8 or i16"),
+        ('!quant.q<i32, "r0">', "storage is i8 or i16"),
         ('!quant.q<"">', "names a row"),
     ],
 )
@@ -116,7 +117,11 @@ def test_table_knows_rows_and_members_in_order() -> None:
     [
         ('quant.params "r0" {scale = 1.0 : f32}', "set together"),
         ('quant.params "r0" {scale = 1.0 : f32, zero_point = 0}', "has a storage"),
-        ('quant.params "r0" {axis = 3}', "axis and scales"),
+        ('quant.params "r0" {scales = #blob.ref<"s" : tensor<4xf32>>}', "set together"),
+        (
+            'quant.params "r0" {scales = #blob.ref<"s" : tensor<4xf32>>, storage = i8, zero_point = 128}',
+            "outside the codes",
+        ),
         (
             'quant.params "r" func.func @f(%x: tensor<2x!quant.q<"r">>) { %0 = quant.reshape %x : '
             'tensor<2x!quant.q<"r">> -> tensor<3x!quant.q<"r">> func.return }',

@@ -7,13 +7,14 @@ from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from qbc.dialects import quant
 from qbc.dialects.common.graph import division_factor
-from qbc.dialects.quant import ParamTable, quantized_values
+from qbc.dialects.quant import ParamTable, quantized_element, quantized_values
 from qbc.dialects.quant.base import text
+from qbc.passes.quant.graph_outputs import is_probability
 from qbc.passes.quant.legality import SHARED_BY_MOVEMENT, UnionFind, is_movement, quant_ops, ties_at_creation
 
 HEAD_ENCODING = ("i8", 1.0 / 255.0, -128)
@@ -93,18 +94,28 @@ def _separate_bytes(members: Sequence[SSAValue]) -> bool:
 
 def _is_probability_head(members: Sequence[SSAValue]) -> bool:
     """Return whether all members are results of sigmoid or softmax, moved or not, and one of them leaves the graph."""
-    sources = [value.owner for value in members if not _is_moved(value)]
-    if not all(_is_probability(owner) for owner in sources):
+    if not any(isinstance(use.operation, quant.DequantizeOp) for value in members for use in value.uses):
         return False
-    return any(isinstance(use.operation, quant.DequantizeOp) for value in members for use in value.uses)
+    return all(is_probability(owner) for owner in _sources(members))
+
+
+def _sources(members: Sequence[SSAValue]) -> list[Operation | Block]:
+    """Return what makes the values, behind data movement also where that reads other rows (a concatenation may)."""
+    pending = list(members)
+    seen = set(pending)
+    found: list[Operation | Block] = []
+    while pending:
+        value = pending.pop()
+        owner = value.owner
+        if not isinstance(owner, Operation) or not _is_moved(value):
+            found.append(owner)
+            continue
+        before = [operand for operand in owner.operands if quantized_element(operand) and operand not in seen]
+        seen.update(before)
+        pending.extend(before)
+    return found
 
 
 def _is_moved(value: SSAValue) -> bool:
     owner = value.owner
     return isinstance(owner, quant.ConcatOp) or (isinstance(owner, Operation) and is_movement(owner))
-
-
-def _is_probability(owner: object) -> bool:
-    if isinstance(owner, quant.SoftmaxOp):
-        return True
-    return isinstance(owner, quant.LutOp) and text(owner, "function") == "sigmoid"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
+from qbc.dialects.blob import read_blob
 from qbc.dialects.quant import ParamTable, QType, QuantOp, quantized_values
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, ModulePass, pass_error, source_names
-from qbc.passes.quant.legality import quant_ops, tied_values
+from qbc.passes.quant.channel_layout import channel_encoding, encodings_agree
+from qbc.passes.quant.legality import quant_ops
 from qbc.passes.quant.quant_materialize import elementwise, normalization, pooling, shape, weighted
-from qbc.passes.quant.quant_materialize.workspace import Encoding, Properties, Rule, Workspace
+from qbc.passes.quant.quant_materialize.workspace import ChannelsEncoding, Encoding, Properties, Rule, Workspace
+
+if TYPE_CHECKING:
+    from qbc.store import BlobStore
 
 RULES: dict[type[Operation], Rule] = {
     **weighted.RULES,
@@ -29,7 +34,8 @@ class QuantMaterialize(ModulePass):
     """Turn encodings into integers: weight codes, B, multipliers and shifts, tables; types hold their encodings.
 
     All constants come from exact rationals of the stored float32 scales; every accumulator bound is proved, and a
-    channel that does not fit is an error that names it. After this pass nothing but the scales of graph inputs and
+    channel that does not fit is an error that names it. Rows with scales of channels stay, and types name them
+    (`!quant.q<i8, "r7">`). After this pass nothing but the scales of graph inputs and
     outputs is float, and properties are those of the integer operation.
 
     ```mlir
@@ -50,25 +56,29 @@ class QuantMaterialize(ModulePass):
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         table = ParamTable(op)
-        workspace = Workspace(ctx, read_encodings(op, table))
+        encodings = read_encodings(op, table)
+        workspace = Workspace(ctx, encodings, read_channel_scales(op, table, ctx.store))
         ops = quant_ops(op)
         for inner in ops:
-            _check_ties(workspace, inner)
+            _check_ties(inner, table, ctx.store)
         results = [(inner, _materialize(workspace, inner)) for inner in ops]
         workspace.report_raised()
         for inner, (kind, properties) in results:
             _apply(workspace, inner, kind, properties)
         for row in list(table):
-            op.body.block.erase_op(row)
+            if row.channel_scales is None or not table.members(row):
+                op.body.block.erase_op(row)
 
 
 def read_encodings(module: ModuleOp, table: ParamTable) -> dict[SSAValue, Encoding]:
-    """Return the encoding of every quantized value; raises one error that lists the values without one."""
+    """Return the encoding of every quantized value that has one scale; raises one error that lists unset values."""
     encodings: dict[SSAValue, Encoding] = {}
     missing: list[str] = []
     node: str | None = None
     for value in quantized_values(module):
-        encoding = table.encoding(value)
+        row, encoding = table.row_of(value), table.encoding(value)
+        if row is not None and row.channel_scales is not None:
+            continue
         if encoding is None:
             owner = value.owner
             names = source_names(owner) if isinstance(owner, Operation) else ()
@@ -87,9 +97,25 @@ def read_encodings(module: ModuleOp, table: ParamTable) -> dict[SSAValue, Encodi
     return encodings
 
 
-def _check_ties(workspace: Workspace, op: QuantOp) -> None:
-    tied: Sequence[SSAValue] = tied_values(op)
-    if len({workspace.encoding(value) for value in tied}) > 1:
+def read_channel_scales(module: ModuleOp, table: ParamTable, store: BlobStore) -> dict[SSAValue, ChannelsEncoding]:
+    """Return the encoding of every value whose channels have scales of their own."""
+    import numpy as np
+
+    found: dict[SSAValue, ChannelsEncoding] = {}
+    for row in table:
+        if row.channel_scales is None or row.bits is None:
+            continue
+        scales = read_blob(store, row.channel_scales).astype(np.float32)
+        if not (np.isfinite(scales) & (scales > 0)).all():
+            message = f"row {row.row_name!r} has a scale that is not positive and finite"
+            raise QBCompilerError(message, code="QUANTIZATION_ERROR", hint="run quant-output-scales again")
+        encoding = ChannelsEncoding(row.bits, scales, row.channel_zero_point, row.row_name)
+        found.update(dict.fromkeys(table.members(row), encoding))
+    return found
+
+
+def _check_ties(op: QuantOp, table: ParamTable, store: BlobStore) -> None:
+    if not encodings_agree(op, lambda value: channel_encoding(table, store, value)):
         raise pass_error(
             op,
             "moves codes between values with different encodings",
@@ -118,11 +144,10 @@ def _apply(workspace: Workspace, op: QuantOp, kind: type[QuantOp], properties: P
     """Replace an operation by its integer form with inline encodings."""
     result = op.results[0]
     kept_type = result.type
-    encoding = workspace.encodings.get(result)
-    if encoding is not None:
+    element = _final_element(workspace, result)
+    if element is not None:
         assert isinstance(kept_type, TensorType)
-        inline = QType.inline(encoding.storage, encoding.scale, encoding.zero_point)
-        kept_type = TensorType(inline, kept_type.get_shape())
+        kept_type = TensorType(element, kept_type.get_shape())
     new = kind.create(
         operands=list(op.operands),
         result_types=[kept_type],
@@ -136,6 +161,13 @@ def _apply(workspace: Workspace, op: QuantOp, kind: type[QuantOp], properties: P
     block.insert_op_before(new, op)
     result.replace_all_uses_with(new.results[0])
     block.erase_op(op)
+
+
+def _final_element(workspace: Workspace, value: SSAValue) -> QType | None:
+    channels, encoding = workspace.channels.get(value), workspace.encodings.get(value)
+    if channels is not None:
+        return QType.of_channels(channels.storage, channels.row)
+    return None if encoding is None else QType.inline(encoding.storage, encoding.scale, encoding.zero_point)
 
 
 __all__ = ["QuantMaterialize", "read_encodings"]

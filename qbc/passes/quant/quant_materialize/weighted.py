@@ -75,7 +75,7 @@ def weighted(workspace: Workspace, op: Operation) -> Result:
     """Materialize a convolution or linear operation."""
     import numpy as np
 
-    x, y = workspace.encoding(op.operands[0]), workspace.encoding(op.results[0])
+    x = workspace.encoding(op.operands[0])
     weight = workspace.read(op, "weight")
     bias = np.zeros(weight.shape[0], dtype=np.float64)
     for name in ("bias", "bias_delta"):
@@ -86,7 +86,7 @@ def weighted(workspace: Workspace, op: Operation) -> Result:
     constants = channel_constants(weight, bias, workspace.read(op, "weight_scale"), x)
     if constants.raised:
         workspace.raised_channels[", ".join(source_names(op)) or op.name] = constants.raised
-    multiplier, shift = _multipliers(workspace, op, constants, x, y)
+    multiplier, shift = _multipliers(workspace, op, constants, x)
     properties: dict[str, Attribute] = {
         **kept(op, "strides", "padding", "dilations", "groups"),
         "zx": int_attr(x.zero_point),
@@ -109,9 +109,7 @@ def _check_finite(workspace: Workspace, op: Operation, weight: Any, bias: Any) -
             raise workspace.error(op, f"has a {what} that is not finite in output channel {int(bad[0][0])}")
 
 
-def _multipliers(
-    workspace: Workspace, op: Operation, constants: ChannelConstants, x: Encoding, y: Encoding
-) -> tuple[Any, Any]:
+def _multipliers(workspace: Workspace, op: Operation, constants: ChannelConstants, x: Encoding) -> tuple[Any, Any]:
     """Return (multiplier, shift) of all channels after the overflow proof of each."""
     import numpy as np
 
@@ -133,7 +131,7 @@ def _multipliers(
     short = int((widths == SHORT).sum())
     if short:
         workspace.ctx.count("short channels", short)
-    return channel_multipliers(x.scale, constants.scales, y.scale, widths)
+    return channel_multipliers(x.scale, constants.scales, workspace.scales_of_result(op), widths)
 
 
 def matmul(workspace: Workspace, op: Operation) -> Result:

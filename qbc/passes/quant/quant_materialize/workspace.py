@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from qbc.dialects import quant
 from qbc.dialects.blob import read_blob, write_blob
 from qbc.dialects.quant import CODE_RANGES, QuantOp
 from qbc.dialects.quant.base import int_attr, shape_of
@@ -51,6 +52,16 @@ class Encoding:
 
 
 @dataclass(frozen=True)
+class ChannelsEncoding:
+    """One scale for each channel of the last axis (a float32 array), one zero point; `row` names it in types."""
+
+    storage: str
+    scales: Any
+    zero_point: int
+    row: str
+
+
+@dataclass(frozen=True)
 class Result:
     """What an operation becomes: another kind (None: the same) and exactly these properties."""
 
@@ -67,6 +78,7 @@ class Workspace:
 
     ctx: CompileContext
     encodings: Mapping[SSAValue, Encoding]
+    channels: Mapping[SSAValue, ChannelsEncoding] = field(default_factory=dict)
     raised_channels: dict[str, int] = field(default_factory=dict)  # layer -> channels whose weight scale had to grow
 
     def report_raised(self) -> None:
@@ -81,7 +93,12 @@ class Workspace:
         )
 
     def encoding(self, value: SSAValue) -> Encoding:
-        """Return the encoding of a value; an operand or result that should be quantized and is not is an error."""
+        """Return the encoding of a value; an operand or result that should be quantized and is not is an error.
+
+        So is one whose channels have scales of their own: weighted operations make those and data movement takes them.
+        """
+        if value in self.channels:
+            raise self.error(_user(value), "cannot read or make a value whose channels have scales of their own")
         found = self.encodings.get(value)
         if found is None:
             raise self.error(_user(value), "has an operand or result without an encoding")
@@ -89,19 +106,24 @@ class Workspace:
 
     def is_integer(self, value: SSAValue) -> bool:
         """Return whether a value holds indices, which have no encoding."""
-        return value not in self.encodings
+        return value not in self.encodings and value not in self.channels
+
+    def scales_of_result(self, op: Operation) -> Any:
+        """Return the scale of the result of a weighted operation: a number, or an array with one a channel."""
+        channels = self.channels.get(op.results[0])
+        return self.encoding(op.results[0]).scale if channels is None else channels.scales
 
     def result_range(self, op: Operation) -> Properties:
         """Return `z`, `lo`, `hi` of the result: its code range intersected with the fused activation."""
-        encoding = self.encoding(op.results[0])
         low, high = self.clamp(op)
-        return {"z": int_attr(encoding.zero_point), "lo": int_attr(low), "hi": int_attr(high)}
+        zero_point = self._encoding_or_channels(op).zero_point
+        return {"z": int_attr(zero_point), "lo": int_attr(low), "hi": int_attr(high)}
 
     def clamp(self, op: Operation) -> tuple[int, int]:
         """Return the output clamp in codes."""
         from qbc.algorithms.fixed_point import code_of
 
-        encoding = self.encoding(op.results[0])
+        encoding = self._encoding_or_channels(op)
         bounds = activation_bounds(op)
         codes = [
             default
@@ -110,6 +132,15 @@ class Workspace:
             for bound, default in zip(bounds, (encoding.low, encoding.high), strict=True)
         ]
         return codes[0], codes[1]
+
+    def _encoding_or_channels(self, op: Operation) -> Encoding:
+        """Return the encoding of a result; of scales of channels any one, whose clamp must be the same for all."""
+        channels = self.channels.get(op.results[0])
+        if channels is None:
+            return self.encoding(op.results[0])
+        if not isinstance(op, quant.WeightedOp) or any(bound not in (None, 0.0) for bound in activation_bounds(op)):
+            raise self.error(op, "cannot make a value whose channels have scales of their own")
+        return Encoding(channels.storage, float(channels.scales[0]), channels.zero_point)
 
     def read(self, op: Operation, name: str) -> Any:
         """Return the data of a blob property, or None where it is absent."""

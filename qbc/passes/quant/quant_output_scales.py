@@ -1,0 +1,154 @@
+"""`quant-output-scales`: the encoding of graph outputs, a scale for each channel or one that suits a sigmoid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from qbc.dialects import quant
+from qbc.dialects.blob import write_blob
+from qbc.dialects.common.graph import result_names
+from qbc.dialects.quant import ParamsOp, ParamTable
+from qbc.errors import ArgumentError
+from qbc.passes.base import CompileContext, ModulePass, check_options, source_names
+from qbc.passes.quant.channel_layout import channel_count
+from qbc.passes.quant.graph_outputs import inner_readers, output_values, values_of_one_encoding
+from qbc.passes.quant.legality import ZERO_POINT_METHODS
+from qbc.passes.quant.output_channels import channel_classes, class_ranges, described
+from qbc.passes.quant.row_ranges import set_range
+from qbc.passes.quant.row_statistics import read_statistics
+
+LAYER, CHANNEL, SIGMOID = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class QuantOutputScales(ModulePass):
+    """Refines the encoding of graph outputs; everything inside the graph stays as it is.
+
+    - `output` 0: one scale, as the ranges gave it.
+    - `output` 1: each channel of the last axis gets its own scale where convolutions and linear layers make the codes,
+      directly or through data movement: their multipliers take it over at no cost. Channels that a reshape or a
+      concatenation brings together share one. No channel gets a larger step than one scale would give; the zero point
+      is the same for all.
+    - `output` 2: the output is read by a sigmoid: the range minimizes the error behind it and clips logits at 12 or
+      less.
+
+    An output keeps one scale, with a notice that says why, where another operation makes its codes, where something in
+    the graph reads them, or where its encoding is fixed (a sigmoid or softmax). `output_margin` is how much wider than
+    the extremes of the calibration data a channel is, at least.
+
+    ```mlir
+    quant.params "r1" {storage = i8, scale = 0.5 : f32, zero_point = 0}
+    %1 = quant.linear %0 {weight = ...} : ... -> tensor<1x2x!quant.q<"r1">>
+    %2 = quant.dequantize %1 : tensor<1x2x!quant.q<"r1">> -> tensor<1x2xf32>
+    // becomes with output = 1
+    quant.params "r2" {storage = i8, scales = #blob.ref<... : tensor<2xf32>>, zero_point = 0}
+    %1 = quant.linear %0 {weight = ...} : ... -> tensor<1x2x!quant.q<"r2">>
+    ```
+    """
+
+    name: ClassVar[str] = "quant-output-scales"
+    needs: ClassVar[tuple[str, ...]] = ("quant.ranged",)
+    output: int = 0
+    method: int = 3
+    output_margin: float = 0.25
+
+    def __post_init__(self) -> None:
+        check_options(0, output_margin=self.output_margin)
+
+    def run(self, op: ModuleOp, ctx: CompileContext) -> None:
+        if self.output not in (LAYER, CHANNEL, SIGMOID):
+            raise ArgumentError(f"output is 0 (layer), 1 (channel) or 2 (sigmoid), not {self.output}")
+        if self.method not in (0, 1, 2, 3):
+            raise ArgumentError(f"calibration method is 0, 1, 2 or 3, not {self.method}")
+        if self.output == LAYER:
+            return
+        table = ParamTable(op)
+        refused: dict[str, str] = {}
+        done: set[SSAValue] = set()
+        for dequantize, value in output_values(op):
+            if value in done:
+                continue
+            values = values_of_one_encoding(value)
+            done.update(values)
+            reason = self._refine(values, table, ctx)
+            if reason is None:
+                ctx.count("outputs")
+            elif reason:
+                refused[_output_name(dequantize)] = reason
+        table.drop_unused()
+        if refused:
+            listed = ", ".join(f"{name!r} ({reason})" for name, reason in refused.items())
+            wanted = "one scale for all channels" if self.output == CHANNEL else "a range for all values"
+            ctx.notice(f"outputs that keep {wanted}: {listed}")
+
+    def _refine(self, values: list[SSAValue], table: ParamTable, ctx: CompileContext) -> str | None:
+        """Choose the encoding of an output; return why not, or an empty text where there is nothing to choose."""
+        rows = [row for value in values if (row := table.row_of(value)) is not None]
+        if any(row.is_fixed for row in rows):
+            return "its encoding is fixed" if self.output == CHANNEL and _has_channels(values) else ""
+        reader = next(inner_readers(values), None)
+        if reader is not None:
+            return f"{described(reader)} reads it in the graph"
+        if self.output == SIGMOID:
+            return self._fit_sigmoid(rows, table, ctx)
+        return self._split_channels(values, table, ctx)
+
+    def _fit_sigmoid(self, rows: list[ParamsOp], table: ParamTable, ctx: CompileContext) -> str | None:
+        from qbc.algorithms.output_ranges import sigmoid_range
+
+        parts = [part for row in dict.fromkeys(rows) for part in read_statistics(ctx.store, row).values()]
+        storage = rows[0].bits or "i8"
+        if storage == "i16":
+            return "its 16 bits hold the extremes"
+        if not parts:
+            return "it has no statistics"
+        asymmetric = self.method in ZERO_POINT_METHODS
+        low, high = sigmoid_range(parts, storage, asymmetric=asymmetric)
+        for row in dict.fromkeys(rows):
+            set_range(table, row, low, high, storage, asymmetric=asymmetric)
+        return None
+
+    def _split_channels(self, values: list[SSAValue], table: ParamTable, ctx: CompileContext) -> str | None:
+        from qbc.algorithms.output_ranges import encode_channels
+
+        if not _has_channels(values):
+            return ""
+        classes, reason = channel_classes(values)
+        numbers = {root: index for index, root in enumerate(sorted({c for v in classes for c in classes.classes(v)}))}
+        if len(numbers) == 1:
+            return reason or "its channels come together"
+        channels = {value: [numbers[root] for root in classes.classes(value)] for value in values}
+        ranges = class_ranges(channels, len(numbers), self.output_margin, ctx)
+        first = table.row_of(values[0])
+        storage = (first.bits if first is not None else None) or "i8"
+        scales, zero_point = encode_channels(ranges, storage, asymmetric=self.method in ZERO_POINT_METHODS)
+        rows: dict[tuple[float, ...], ParamsOp] = {}
+        for value in values:
+            own = scales[channels[value]]
+            key = tuple(own.tolist()) if len(set(own.tolist())) > 1 else (float(own[0]),)
+            if key not in rows:
+                rows[key] = table.new_row()
+            if len(key) == 1:
+                table.set_encoding(rows[key], storage, key[0], zero_point)
+            else:
+                table.set_channel_scales(rows[key], storage, write_blob(ctx.store, own), zero_point)
+            table.assign(value, rows[key])
+        return None
+
+
+def _has_channels(values: list[SSAValue]) -> bool:
+    return any(channel_count(value) > 1 for value in values)
+
+
+def _output_name(dequantize: quant.DequantizeOp) -> str:
+    """Return the name of the graph output that a dequantize makes."""
+    function, end = dequantize.parent_op(), next(iter(dequantize.results[0].uses), None)
+    if not isinstance(function, FuncOp) or end is None:
+        return ", ".join(source_names(dequantize))
+    name: str = result_names(function)[end.index]
+    return name
