@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ from qbc.calibration.inputs import InputSpec, sample_error
 from qbc.errors import QBCompilerError
 
 Array = npt.NDArray[Any]
+Shape = tuple[int, ...]
+Content = TypeVar("Content", Array, Shape)
 
 NUMPY_SUFFIXES = frozenset({".npy", ".npz"})
 UNNAMED = "arr_0"  # the name that numpy.savez gives to an array without one
@@ -27,50 +30,92 @@ def read_named_arrays(path: Path, specs: Sequence[InputSpec]) -> Mapping[str, Ar
     A file with a single array without a name (`numpy.save`, `arr_0` of `numpy.savez`, a torch tensor) is the input of a
     model with one input; arrays with names are those of inputs, one for each.
     """
-    loaded = read_arrays(path)
-    if isinstance(loaded, np.ndarray):
+    return _by_input_name(path, read_arrays(path), specs)
+
+
+def read_named_shapes(path: Path, specs: Sequence[InputSpec]) -> Mapping[str, Shape]:
+    """Return the shapes of `read_named_arrays`; of `.npy` and `.npz` files only the headers are read."""
+    if path.suffix.lower() == ".npz":
+        return _by_input_name(path, _guarded(path, lambda: _npz_shapes(path)), specs)
+    return {name: array.shape for name, array in read_named_arrays(path, specs).items()}
+
+
+def _by_input_name(
+    path: Path, loaded: Content | Mapping[str, Content], specs: Sequence[InputSpec]
+) -> Mapping[str, Content]:
+    if not isinstance(loaded, Mapping):
         if len(specs) != 1:
             raise sample_error(
                 f"{path}: one array for a model with {len(specs)} inputs", "save an .npz with one array per input name"
             )
         return {specs[0].name: loaded}
     if len(specs) == 1 and list(loaded) == [UNNAMED]:
-        return {specs[0].name: next(iter(loaded.values()))}
+        return {specs[0].name: loaded[UNNAMED]}
     missing = [spec.name for spec in specs if spec.name not in loaded]
     if missing:
-        raise sample_error(
-            f"{path}: no array for input {missing[0]!r}; the file holds {', '.join(loaded) or 'nothing'}"
-        )
+        raise _no_array(path, missing[0], loaded)
     unknown = sorted(set(loaded) - {spec.name for spec in specs})
     if unknown:
         raise sample_error(f"{path}: {unknown[0]!r} is no input; inputs are {', '.join(spec.name for spec in specs)}")
     return loaded
 
 
-def read_single_array(path: Path, name: str) -> Array:
+def read_single_array(path: Path, name: str | None = None) -> Array:
     """Return the only array of a file, or the one called `name` where it holds several."""
     loaded = read_arrays(path)
     if isinstance(loaded, np.ndarray):
         return loaded
     if len(loaded) == 1:
         return next(iter(loaded.values()))
+    if name is None:
+        raise sample_error(f"{path}: one array is expected; the file holds {', '.join(loaded) or 'nothing'}")
     if name not in loaded:
-        raise sample_error(f"{path}: no array for input {name!r}; the file holds {', '.join(loaded) or 'nothing'}")
+        raise _no_array(path, name, loaded)
     return loaded[name]
+
+
+def _no_array(path: Path, name: str, loaded: Mapping[str, Any]) -> QBCompilerError:
+    return sample_error(f"{path}: no array for input {name!r}; the file holds {', '.join(loaded) or 'nothing'}")
 
 
 def read_arrays(path: Path) -> Array | dict[str, Array]:
     """Return what a file holds: one array, or arrays by name. `.npy` files are mapped, not read."""
+    return _guarded(path, lambda: _read(path))
+
+
+def _read(path: Path) -> Array | dict[str, Array]:
+    if path.suffix.lower() in TORCH_SUFFIXES:
+        return _read_torch(path)
+    if path.suffix.lower() == ".npy":
+        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        return array
+    with np.load(path, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def _npz_shapes(path: Path) -> dict[str, Shape]:
+    """Return the shapes in the headers of the arrays of an archive."""
+    with zipfile.ZipFile(path) as archive:
+        found = {}
+        for entry in archive.namelist():
+            with archive.open(entry) as handle:
+                version = np.lib.format.read_magic(handle)
+                read_header = np.lib.format.read_array_header_1_0
+                if version != (1, 0):  # later versions differ in the length and encoding of the header only
+                    read_header = np.lib.format.read_array_header_2_0
+                found[entry.removesuffix(".npy")] = tuple(read_header(handle)[0])
+        return found
+
+
+Result = TypeVar("Result")
+
+
+def _guarded(path: Path, read: Callable[[], Result]) -> Result:
+    """Return what `read` returns; INVALID_CALIBRATION_DATA that names the file for all that can go wrong in it."""
     try:
         if path.stat().st_size == 0:
             raise sample_error(f"{path}: the file is empty", "write the sample again, or remove the file")
-        if path.suffix.lower() in TORCH_SUFFIXES:
-            return _read_torch(path)
-        if path.suffix.lower() == ".npy":
-            array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-            return array
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+        return read()
     except QBCompilerError:
         raise
     except (OSError, ValueError, EOFError, KeyError, SyntaxError, TypeError, zipfile.BadZipFile, MemoryError) as error:
@@ -105,18 +150,33 @@ def _read_torch(path: Path) -> Array | dict[str, Array]:
     except (RuntimeError, AttributeError) as error:
         raise sample_error(f"{path}: not a readable tensor file: {_reason(error)}") from None
     if isinstance(loaded, torch.Tensor):
-        return tensor_to_array(loaded)
+        return tensor_to_array(loaded, str(path))
     if isinstance(loaded, Mapping) and all(isinstance(value, torch.Tensor) for value in loaded.values()):
-        return {str(name): tensor_to_array(value) for name, value in loaded.items()}
+        return {str(name): tensor_to_array(value, f"{path}: {name}") for name, value in loaded.items()}
     raise sample_error(f"{path}: expected a tensor or a dictionary of tensors, found {type(loaded).__name__}")
 
 
-def tensor_to_array(tensor: Any) -> Array:
-    """Return a torch tensor as an array; bfloat16, which numpy does not have, becomes float32."""
+def is_tensor(item: object) -> bool:
+    """Return whether `item` is a torch tensor (torch is not imported to find out)."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(item, torch.Tensor)
+
+
+def tensor_to_array(tensor: Any, origin: str) -> Array:
+    """Return a torch tensor as an array; floats that numpy does not have, as bfloat16, become float32.
+
+    Raises INVALID_CALIBRATION_DATA that names `origin` for tensors without plain elements (sparse, quantized, meta).
+    """
     import torch
 
-    plain = tensor.detach().cpu()
-    if plain.dtype == torch.bfloat16:
-        plain = plain.to(torch.float32)
-    array: Array = plain.resolve_conj().resolve_neg().numpy()
+    try:
+        plain = tensor.detach().cpu()
+        if plain.is_floating_point() and plain.dtype not in (torch.float16, torch.float32, torch.float64):
+            plain = plain.to(torch.float32)
+        array: Array = plain.resolve_conj().resolve_neg().numpy()
+    except (RuntimeError, TypeError):
+        raise sample_error(
+            f"{origin}: a tensor of the type {tensor.dtype} and layout {tensor.layout} on {tensor.device} is no array",
+            "make it a dense tensor of plain numbers: to_dense(), dequantize(), float()",
+        ) from None
     return array

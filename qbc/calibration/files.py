@@ -9,13 +9,29 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
-from qbc.calibration.arrays import ARRAY_SUFFIXES, read_named_arrays
+from qbc.calibration.arrays import ARRAY_SUFFIXES, read_named_arrays, read_named_shapes
 from qbc.calibration.inputs import InputSpec, Notice, sample_error, stack_length, tell_layout
 from qbc.calibration.preprocessing import Preprocessing
 from qbc.errors import QBCompilerError
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"})
 FORMS = "an image, .npy, .npz, .pt, a .txt list, a .json manifest or a directory"
+
+
+class LastStack:
+    """The file that was read last: the samples that it stacks follow each other, and it is read once for all."""
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+        self._arrays: Mapping[str, npt.NDArray[Any]] = {}
+
+    def read(self, path: Path, specs: Sequence[InputSpec]) -> Mapping[str, npt.NDArray[Any]]:
+        """Return the arrays of a file by input name."""
+        if path != self._path:
+            self._path, self._arrays = None, {}  # the memory of one file is free before the next one is read
+            self._arrays = read_named_arrays(path, specs)
+            self._path = path
+        return self._arrays
 
 
 @dataclass(frozen=True)
@@ -25,6 +41,7 @@ class Reading:
     specs: tuple[InputSpec, ...]
     images: Preprocessing = field(default_factory=Preprocessing)
     notice: Notice | None = None
+    stack: LastStack = field(default_factory=LastStack)
 
     def tell(self, message: str) -> None:
         """Give a notice, where somebody listens."""
@@ -62,12 +79,19 @@ class FileEntry:
         if self.path.suffix.lower() in IMAGE_SUFFIXES:
             (spec,) = reading.specs
             return {spec.name: reading.images.read(self.path, spec, reading.notice)}
-        arrays = read_named_arrays(self.path, reading.specs)
-        if self.index is not None:
-            arrays = {name: array[self.index] for name, array in arrays.items()}
+        if self.index is None:
+            arrays = read_named_arrays(self.path, reading.specs)
+        else:
+            stacked = reading.stack.read(self.path, reading.specs)
+            arrays = {name: array[self.index] for name, array in stacked.items()}
         for spec in reading.specs:
             tell_layout(arrays[spec.name], spec, reading.notice)
         return arrays
+
+
+def no_samples(path: Path, reason: str, hint: str = "give at least one sample") -> QBCompilerError:
+    """Build the error about a place without samples."""
+    return QBCompilerError(f"{path}: {reason}", code="NO_CALIBRATION_DATA", hint=hint)
 
 
 def _exists(path: Path) -> bool:
@@ -114,10 +138,10 @@ def _files_of(directory: Path, reading: Reading) -> list[Path]:
         )
     if not arrays and not images:
         inner = next((child.name for child in children if child.is_dir()), None)
-        raise QBCompilerError(
-            f"{directory}: the calibration directory holds no image or array file",
-            code="NO_CALIBRATION_DATA",
-            hint=f"give the directory inside, {inner!r}" if inner else "put images, or one .npy a sample, there",
+        raise no_samples(
+            directory,
+            "the calibration directory holds no image or array file",
+            f"give the directory inside, {inner!r}" if inner else "put images, or one .npy a sample, there",
         )
     if images and others:
         raise sample_error(f"{others[0]}: not an image, among the images of the directory", "move the file elsewhere")
@@ -143,7 +167,7 @@ def resolve_listed(owner: Path, entry: str) -> Path:
 def read_list(path: Path) -> list[Path]:
     """Return the files that a `.txt` list names, one a line; lines that start with # are comments."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise sample_error(f"{path}: cannot read the list: {error}") from None
     return [resolve_listed(path, line.strip()) for line in lines if line.strip() and not line.lstrip().startswith("#")]
@@ -151,6 +175,8 @@ def read_list(path: Path) -> list[Path]:
 
 def _listed_entries(path: Path, reading: Reading) -> list[Entry]:
     files = read_list(path)
+    if not files:
+        raise no_samples(path, "the list names no file")
     nested = next((file for file in files if file.suffix.lower() in (".txt", ".json")), None)
     if nested is not None:
         raise sample_error(f"{path}: a list may not name another list ({nested.name})")
@@ -166,12 +192,12 @@ def _image_entries(path: Path, specs: Sequence[InputSpec]) -> list[Entry]:
 
 
 def _array_entries(path: Path, specs: Sequence[InputSpec]) -> list[Entry]:
-    arrays = read_named_arrays(path, specs)
-    lengths = {stack_length(arrays[spec.name].shape, spec) for spec in specs}
+    shapes = read_named_shapes(path, specs)
+    lengths = {stack_length(shapes[spec.name], spec) for spec in specs}
     if lengths == {None}:
         return [FileEntry(path)]
     if len(lengths) > 1:
         raise sample_error(f"{path}: the inputs stack different numbers of samples")
     if lengths == {0}:
-        raise sample_error(f"{path}: the file stacks no sample")
+        raise no_samples(path, "the file stacks no sample")
     return [FileEntry(path, index) for index in range(lengths.pop() or 0)]

@@ -6,6 +6,7 @@ refused with the way out, unless a number of channels is asked for.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ Image = npt.NDArray[np.uint8]
 
 _GREY_MODES = frozenset({"1", "L"})
 _COLOUR_MODES = frozenset({"RGB", "P", "CMYK", "YCbCr", "LAB", "HSV", "RGBX"})
+_DEEP = re.compile(r";16[BLN]$")  # raw modes of Pillow such as RGB;16B; BGR;16 is 5, 6 and 5 bits
 _ORIENTATION_TAG = 0x0112
 
 
@@ -35,8 +37,9 @@ def read_image(path: Path, channels: int = 0, notice: Notice | None = None) -> I
 
     try:
         with pillow.open(path) as image:
+            is_deep = _is_deep(image)
             image.load()
-            return _to_array(image, path, channels, notice)
+            return _to_array(image, path, is_deep, channels, notice)
     except QBCompilerError:
         raise
     except UnidentifiedImageError:
@@ -49,12 +52,23 @@ def read_image(path: Path, channels: int = 0, notice: Notice | None = None) -> I
         raise sample_error(f"{path}: broken image: {reason}", "replace the file or remove it") from None
 
 
-def _to_array(image: Any, path: Path, channels: int, notice: Notice | None) -> Image:
+def _is_deep(image: Any) -> bool:
+    """Return whether a file that was opened, not loaded, holds 16 bits a channel that Pillow would cut to 8."""
+    for codec, _, _, arguments in image.tile:
+        raw = arguments[0] if isinstance(arguments, tuple) and arguments else arguments
+        if isinstance(raw, str) and _DEEP.search(raw):
+            return True
+        if codec in ("ppm", "ppm_plain") and isinstance(arguments, tuple) and arguments[1] > 255:
+            return True
+    return False
+
+
+def _to_array(image: Any, path: Path, is_deep: bool, channels: int, notice: Notice | None) -> Image:
     mode = str(image.mode)
     has_alpha = mode in ("LA", "PA", "RGBA", "La", "RGBa") or "transparency" in image.info
-    if not has_alpha and mode not in _GREY_MODES | _COLOUR_MODES:
+    if is_deep or (not has_alpha and mode not in _GREY_MODES | _COLOUR_MODES):
         raise sample_error(
-            f"{path}: the image has more than 8 bits a channel (mode {mode})",
+            f"{path}: the image has more than 8 bits a channel ({'16 bits' if is_deep else f'mode {mode}'})",
             "save it with 8 bits a channel, or save the values you want as .npy",
         )
     if has_alpha and channels == 0:

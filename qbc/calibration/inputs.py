@@ -241,7 +241,7 @@ def _check_raw(array: npt.NDArray[Any], spec: InputSpec, origin: str, notice: No
             f"{high:.4g}",
             "save the pixels before normalisation, or remove fuseIntoFirstLayer",
         )
-    if high <= 1 and notice is not None:
+    if 0 < high <= 1 and notice is not None:
         notice(f"calibration samples for input {spec.name!r} stay within 0..1; the program expects pixels 0..255")
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +14,10 @@ import numpy.typing as npt
 
 from qbc.argument_types import TEXT, described, path_of, whole_of
 from qbc.atomic import atomic_write, write_file
-from qbc.calibration.arrays import tensor_to_array
+from qbc.calibration.arrays import is_tensor, tensor_to_array
 from qbc.calibration.files import IMAGE_SUFFIXES
 from qbc.calibration.images import read_image
-from qbc.calibration.recipe import Recipe, read_recipe
+from qbc.calibration.recipe import read_recipe
 from qbc.errors import ArgumentError, QBCompilerError
 
 Array = npt.NDArray[Any]
@@ -31,10 +34,10 @@ def make_calib(
 
     `args_pre` is the recipe (a file or its content), `data_dir` a directory whose pictures are taken, those in
     directories below too. Writes `<save_dir>/<save_name>/` with one `.npy` a picture and `<save_dir>/<save_name>.txt`
-    with their paths; both are calibration data. `max_size` bounds the number of samples: they are spread evenly over
-    the sorted files. Returns the directory.
+    with their paths; both are calibration data. `max_size` bounds the number of samples (None and negative numbers do
+    not): they are spread evenly over the sorted files. Returns the directory.
     """
-    recipe = args_pre if isinstance(args_pre, Recipe) else read_recipe(args_pre)
+    recipe = read_recipe(args_pre)
     return _make(lambda path: recipe.apply(read_image(path, 3), path), data_dir, save_dir, save_name, max_size)
 
 
@@ -51,8 +54,8 @@ def make_calib_man(
 
     def apply(path: Path) -> Array:
         result = pre_ftn(str(path))
-        if type(result).__module__.split(".")[0] == "torch":
-            return tensor_to_array(result)
+        if is_tensor(result):
+            return tensor_to_array(result, f"pre_ftn for {path}")
         array = np.asarray(result)
         if array.dtype.kind not in "fiub":
             raise ArgumentError(f"pre_ftn returned {type(result).__name__} for {path}, expected an array or tensor")
@@ -72,24 +75,33 @@ def _make(
     pictures = _pictures(pictures_directory, limit)
     directory = target_directory / save_name
     targets = _targets(pictures, pictures_directory, directory)
-    try:
+    with _writing(directory):
         directory.mkdir(parents=True, exist_ok=True)
         odd = sorted({path.name for path in directory.iterdir()} - {path.name for path in targets})
-        if odd:
-            raise QBCompilerError(
-                f"{directory} holds {odd[0]!r}, which is not one of the new samples",
-                code="OUTPUT_WRITE_ERROR",
-                hint="choose another save_name, or empty the directory",
-            )
-        for picture, target in zip(pictures, targets, strict=True):
-            with atomic_write(target) as handle:
-                np.save(handle, apply(picture), allow_pickle=False)
+    if odd:
+        raise QBCompilerError(
+            f"{directory} holds {odd[0]!r}, which is not one of the new samples",
+            code="OUTPUT_WRITE_ERROR",
+            hint="choose another save_name, or empty the directory",
+        )
+    for picture, target in zip(pictures, targets, strict=True):
+        sample = apply(picture)
+        with _writing(directory), atomic_write(target) as handle:
+            np.save(handle, sample, allow_pickle=False)
+    with _writing(directory):
         listing = "".join(f"{save_name}/{target.name}\n" for target in targets)
         write_file(target_directory / f"{save_name}.txt", listing)
+    return directory
+
+
+@contextmanager
+def _writing(directory: Path) -> Iterator[None]:
+    """What the operating system refuses inside is OUTPUT_WRITE_ERROR."""
+    try:
+        yield
     except OSError as error:
         message = f"cannot write the calibration set {directory}: {error.strerror or error}"
         raise QBCompilerError(message, code="OUTPUT_WRITE_ERROR") from None
-    return directory
 
 
 def _pictures(directory: Path, max_size: int | None) -> list[Path]:
@@ -110,10 +122,20 @@ def _pictures(directory: Path, max_size: int | None) -> list[Path]:
 
 
 def _targets(pictures: list[Path], root: Path, directory: Path) -> list[Path]:
-    """Return a file name for each picture: its path below the root, with the suffix where two would be the same."""
-    stems = ["__".join(picture.relative_to(root).with_suffix("").parts) for picture in pictures]
-    names = [
-        stem if stems.count(stem) == 1 else f"{stem}_{picture.suffix[1:].lower()}"
-        for stem, picture in zip(stems, pictures, strict=True)
-    ]
+    """Return a file for each picture: its path below the root, with the suffix and a number where names would meet."""
+    parts = [picture.relative_to(root) for picture in pictures]
+    stems = ["__".join(part.with_suffix("").parts) for part in parts]
+    counts = Counter(stems)
+    taken = {stem for stem in stems if counts[stem] == 1}
+    names = []
+    for stem, part in zip(stems, parts, strict=True):
+        names.append(stem if stem in taken else _free_name(f"{stem}_{part.suffix[1:].lower()}", taken))
     return [directory / f"{name}.npy" for name in names]
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    """Return `name`, or it with the first number that makes it new, and note it in `taken`."""
+    numbered = (f"{name}_{number}" for number in itertools.count(2))
+    free = next(candidate for candidate in itertools.chain([name], numbered) if candidate not in taken)
+    taken.add(free)
+    return free

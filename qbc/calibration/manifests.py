@@ -17,7 +17,7 @@ from typing import Any
 import numpy.typing as npt
 
 from qbc.calibration.arrays import ARRAY_SUFFIXES, read_single_array
-from qbc.calibration.files import IMAGE_SUFFIXES, Reading, resolve_listed
+from qbc.calibration.files import IMAGE_SUFFIXES, Reading, no_samples, resolve_listed
 from qbc.calibration.inputs import InputSpec, accepted_shapes, assign_by_shape, may_have, sample_error, tell_layout
 from qbc.errors import counted
 
@@ -56,6 +56,8 @@ class ManifestEntry:
 def manifest_entries(path: Path, reading: Reading) -> list[ManifestEntry]:
     """Return the rows of a manifest, their columns assigned to inputs; every file must exist."""
     manifest = read_manifest(path)
+    if not manifest.rows:
+        raise no_samples(path, '"calib paths" has no row')
     for index, row in enumerate(manifest.rows):
         missing = next((file for file in row if not file.is_file()), None)
         if missing is not None:
@@ -67,7 +69,7 @@ def manifest_entries(path: Path, reading: Reading) -> list[ManifestEntry]:
 def read_manifest(path: Path) -> Manifest:
     """Parse a manifest; raises INVALID_CALIBRATION_DATA that names the key that is wrong."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise sample_error(f"{path}: not a JSON manifest: {error}") from None
     if not isinstance(data, dict):
@@ -126,8 +128,6 @@ def _shapes(path: Path, value: Any) -> tuple[Shape, ...]:
 def _assign(manifest: Manifest, reading: Reading) -> tuple[str, ...]:
     """Return the input name of each column."""
     specs = reading.specs
-    if not manifest.rows:
-        return ()
     columns = len(manifest.rows[0])
     if columns != len(specs):
         raise sample_error(
@@ -164,7 +164,7 @@ def _by_shape(manifest: Manifest, reading: Reading) -> tuple[str, ...]:
 def _shape_of(path: Path, reading: Reading) -> Shape:
     if path.suffix.lower() not in ARRAY_SUFFIXES or not path.is_file():
         raise sample_error(f"{path}: the shape of this file cannot be told", 'add "input names" to "info"')
-    return tuple(read_single_array(path, "").shape)
+    return tuple(read_single_array(path).shape)
 
 
 def _expected(spec: InputSpec) -> str:

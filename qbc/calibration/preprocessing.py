@@ -58,7 +58,8 @@ class Preprocessing:
     def read(self, path: Path, spec: InputSpec, notice: Notice | None = None) -> Array:
         """Return the image at `path` as `[height, width, channels]`, after the pipeline of the input.
 
-        Raises UNSUPPORTED_FEATURE where images are not expected: no pipeline is set and the input is not uint8.
+        Raises INVALID_CALIBRATION_DATA where an image does not suit the input or a step, and where no pipeline is set
+        although the input is not uint8.
         """
         pipeline = self.by_input.get(spec.name, self.default)
         if pipeline is None and not spec.is_uint8:
@@ -77,6 +78,12 @@ class Preprocessing:
                 raise sample_error(
                     f"{path}: {error}", "change the preprocessing pipeline, or leave the file out"
                 ) from None
+        if spec.is_uint8 and array.dtype != np.uint8:
+            raise sample_error(
+                f"{path}: the pipeline ends with {array.dtype}, "
+                f"input {spec.name!r} takes uint8 pixels, before normalisation",
+                "set fuseIntoFirstLayer on normalize, so that the program normalises, or leave uint8Input off",
+            )
         if pipeline.source is not None and array.shape[:2] != pipeline.source:
             height, width = pipeline.source
             raise sample_error(

@@ -11,7 +11,7 @@
 
 `ResizeTorch` resizes as torch does, `Resize` as OpenCV does; a size is the length of the shorter side or
 [height, width]. `Pad` adds {padding: n, [x, y] or [left, top, right, bottom], value: 0}. Without `Pre-Order` the order
-of `Pre-processing` counts.
+of `Pre-processing` counts; `SetOrder` is the last operation.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from qbc.errors import ConfigError, QBCompilerError
 
 Array = npt.NDArray[Any]
 
+LARGEST = 1e6  # of means, deviations and padding; pixels go to 255
 TOP_KEYS = ("Datatype", "GetImage", "Pre-Order", "Pre-processing")
 
 
@@ -66,6 +67,10 @@ class _Pad:
     value: float = 0
 
     def apply(self, array: Array) -> Array:
+        if array.dtype == np.uint8 and self.value not in range(256):
+            raise ValueError(
+                f"Pad with the value {self.value:g} needs floats: put it behind Normalize, or set to_float32"
+            )
         sides = ((self.top, self.bottom), (self.left, self.right), (0, 0))
         return np.pad(array, sides, constant_values=self.value)
 
@@ -98,6 +103,8 @@ def read_recipe(source: str | Path | Mapping[str, Any]) -> Recipe:
     unused = [name for name in operations if name not in order]
     if unused:
         raise _error(f"Pre-Order leaves out {unused[0]!r} of Pre-processing")
+    if "SetOrder" in order[:-1]:
+        raise _error("SetOrder must be the last operation: the others take height, width, channels")
     steps = _get_image(content.get("GetImage") or {})
     for name in order:
         steps += _MAKERS[name](name, operations[name] or {})
@@ -162,8 +169,8 @@ def _normalize(name: str, content: Any) -> list[Step]:
     for key, default in (("mean", 0.0), ("std", 1.0)):
         given = content.get(key, default)
         numbers = given if isinstance(given, list) else [given]
-        if not numbers or not all(isinstance(x, int | float) and not isinstance(x, bool) for x in numbers):
-            raise _error(f"{key} of {name} must be numbers")
+        if not numbers or not all(_is_number(number) for number in numbers):
+            raise _error(f"{key} of {name} must be finite numbers")
         values[key] = tuple(float(number) for number in numbers)
     if min(values["std"]) <= 0:
         raise _error(f"std of {name} must be positive")
@@ -176,8 +183,8 @@ def _pad(name: str, content: Any) -> list[Step]:
     sides = [padding] if isinstance(padding, int) else padding
     if not isinstance(sides, list) or len(sides) not in (1, 2, 4) or not all(_is_length(s) or s == 0 for s in sides):
         raise _error(f"padding of {name} must be a number, [x, y] or [left, top, right, bottom]")
-    if not isinstance(value, int | float):
-        raise _error(f"value of {name} must be a number")
+    if not _is_number(value):
+        raise _error(f"value of {name} must be a finite number")
     left, top, right, bottom = sides * 4 if len(sides) == 1 else sides * 2 if len(sides) == 2 else sides
     return [_Pad(left, top, right, bottom, value)]
 
@@ -190,6 +197,10 @@ def _set_order(name: str, content: Any) -> list[Step]:
     if plain[-3:] not in ("HWC", "CHW") or plain[:-3] not in ("", "B"):
         raise _error(f"shape {shape!r} of {name} is not known; accepted are HWC, CHW, BHWC, BCHW")
     return [_SetOrder(plain)]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def _is_length(value: Any) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qbc.argument_types import described
-from qbc.calibration.arrays import tensor_to_array
+from qbc.calibration.arrays import is_tensor, tensor_to_array
 from qbc.calibration.constant_samples import ConstantWatch
 from qbc.calibration.files import Entry, Reading, list_entries
 from qbc.calibration.inputs import (
@@ -133,7 +133,7 @@ def open_samples(
 def _open(data: SampleData, reading: Reading) -> FileSamples | ArraySamples:
     if isinstance(data, str | Path):
         return FileSamples(tuple(list_entries(Path(data), reading)), reading)
-    if isinstance(data, Mapping) or is_array(data):
+    if isinstance(data, Mapping) or _is_array(data):
         return ArraySamples(tuple(_in_memory(data, reading.specs, 0)), reading.specs, reading.notice)
     if not isinstance(data, Sequence):
         raise sample_error(f"calib_data_path is {described(data)}, expected a path, arrays, or a list of either")
@@ -145,13 +145,17 @@ def _open(data: SampleData, reading: Reading) -> FileSamples | ArraySamples:
     return ArraySamples(tuple(samples), reading.specs, reading.notice)
 
 
-def is_array(item: Any) -> bool:
-    """Return whether `item` is a numpy array or a torch tensor (torch is not imported to find out)."""
-    return isinstance(item, np.ndarray) or type(item).__module__.split(".")[0] == "torch"
+def _is_array(item: Any) -> bool:
+    return isinstance(item, np.ndarray) or is_tensor(item)
 
 
-def _to_array(item: Any) -> npt.NDArray[Any]:
-    return tensor_to_array(item) if type(item).__module__.split(".")[0] == "torch" else np.asarray(item)
+def _to_array(item: Any, index: int) -> npt.NDArray[Any]:
+    if is_tensor(item):
+        return tensor_to_array(item, f"sample {index}")
+    try:
+        return np.asarray(item)
+    except ValueError:  # nested lists of unequal lengths
+        raise sample_error(f"sample {index}: {described(item)} is no array", "pass numpy arrays or tensors") from None
 
 
 def _in_memory(item: Any, specs: tuple[InputSpec, ...], index: int) -> list[Mapping[str, npt.NDArray[Any]]]:
@@ -165,21 +169,21 @@ def _in_memory(item: Any, specs: tuple[InputSpec, ...], index: int) -> list[Mapp
 
 
 def _by_name(item: Any, specs: tuple[InputSpec, ...], index: int) -> dict[str, npt.NDArray[Any]]:
-    if is_array(item):
+    if _is_array(item):
         if len(specs) != 1:
             raise sample_error(
                 f"sample {index}: one array for a model with {len(specs)} inputs", "pass a dictionary by name"
             )
-        return {specs[0].name: _to_array(item)}
+        return {specs[0].name: _to_array(item, index)}
     if isinstance(item, list | tuple) and len(item) == len(specs):
-        return _by_shape([_to_array(array) for array in item], specs, index)
+        return _by_shape([_to_array(array, index) for array in item], specs, index)
     if not isinstance(item, Mapping):
         raise sample_error(f"sample {index}: expected an array or a dictionary of arrays, found {type(item).__name__}")
     names = {spec.name for spec in specs}
     if set(item) != names:
         odd = sorted(set(item) ^ names)[0]
         raise sample_error(f"sample {index}: inputs are {', '.join(sorted(names))}; {odd!r} is missing or unknown")
-    return {name: _to_array(array) for name, array in item.items()}
+    return {name: _to_array(array, index) for name, array in item.items()}
 
 
 def _by_shape(arrays: list[npt.NDArray[Any]], specs: tuple[InputSpec, ...], index: int) -> dict[str, npt.NDArray[Any]]:

@@ -15,6 +15,8 @@ from qbc.letterbox import placement
 
 Array = npt.NDArray[Any]
 
+MOST_PIXELS = 1 << 27  # of a resized image; a strip of 1x60000 pixels would fill all memory
+
 
 class Step(Protocol):
     """One operation; raises ValueError with the reason when an array does not suit it."""
@@ -26,7 +28,7 @@ class Step(Protocol):
 class Resize:
     """To an exact height and width, or (`size`) so that the shorter side has that length.
 
-    The longer side is `size * longer / shorter`, truncated.
+    The longer side is `size * longer / shorter`, truncated. Results of more than `MOST_PIXELS` are refused.
     """
 
     height: int | None = None
@@ -35,7 +37,10 @@ class Resize:
     resampling: Resampling = field(default_factory=Resampling)
 
     def apply(self, array: Array) -> Array:
-        return self.resampling.apply(array, *self._target(array.shape[0], array.shape[1]))
+        height, width = self._target(array.shape[0], array.shape[1])
+        if height * width > MOST_PIXELS:
+            raise ValueError(f"resized to {height}x{width} the image is too large, {MOST_PIXELS} pixels are possible")
+        return self.resampling.apply(array, height, width)
 
     def _target(self, height: int, width: int) -> tuple[int, int]:
         if self.size is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 from PIL import Image
@@ -98,6 +99,23 @@ def test_more_than_eight_bits(tmp_path: Path) -> None:
     refused(tmp_path, "deep.png", "8 bits", images=pipeline(channels=3))
 
 
+@pytest.mark.parametrize("name", ["deep.png", "deep.tif"])
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_more_than_eight_bits_in_colour(tmp_path: Path, name: str, channels: int) -> None:
+    """Pillow would cut these to eight bits without a word."""
+    pixels = np.random.default_rng(0).integers(0, 1 << 16, (9, 8, channels), dtype=np.uint16)
+    assert cv2.imwrite(str(tmp_path / name), pixels)
+    for images in (pipeline(), pipeline(channels=3), pipeline(convert=True)):
+        refused(tmp_path, name, "more than 8 bits", images=images)
+
+
+def test_more_than_eight_bits_in_portable_pixmaps(tmp_path: Path) -> None:
+    (tmp_path / "deep.ppm").write_bytes(b"P6 2 2 65535\n" + bytes(24))
+    refused(tmp_path, "deep.ppm", "more than 8 bits")
+    (tmp_path / "deep.ppm").write_bytes(b"P6 2 2 255\n" + bytes(12))
+    assert len(samples(tmp_path)) == 1
+
+
 def test_broken_and_foreign_files(tmp_path: Path) -> None:
     (path,) = save_photos(tmp_path, 1, ".jpg")
     whole = path.read_bytes()
@@ -158,6 +176,8 @@ def test_pipeline_that_does_not_fit_the_input(tmp_path: Path) -> None:
     refused(
         tmp_path, "000.png", "[1, 32, 40, 3]", "[40, 32, 3]", images=pipeline({**RESIZE, "height": 40, "width": 32})
     )
+    large = {"op": "resize", "size": 65536}
+    refused(tmp_path, "000.png", "too large", images=pipeline(large))
     refused(tmp_path, "000.png", "centerCrop", images=pipeline({"op": "centerCrop", "height": 5000, "width": 5}))
     two = {"op": "normalize", "mean": [0, 0], "std": [1, 1]}
     refused(tmp_path, "000.png", "2 values of mean", images=pipeline(RESIZE, two))
@@ -182,7 +202,8 @@ def test_uint8_inputs_want_pixels(tmp_path: Path) -> None:
     normalize = {"op": "normalize", "mean": [0.5], "std": [0.25], "scaleToUint8": True}
     (tmp_path / "a.npy").unlink()
     save_photos(tmp_path, 1)
-    refused(tmp_path, "000.png", "before normalisation", spec=spec, images=pipeline(RESIZE, normalize))
+    images = pipeline(RESIZE, normalize)
+    refused(tmp_path, "000.png", "before normalisation", "fuseIntoFirstLayer", spec=spec, images=images)
 
 
 def test_inputs_that_the_program_normalizes(tmp_path: Path) -> None:

@@ -98,6 +98,10 @@ def test_other_operations(tmp_path: Path) -> None:
         ({"Pre-processing": {}, "Pre-Order": ["Resize"]}, "Resize"),
         ({"Pre-processing": {"Resize": {"size": 3}}, "Pre-Order": []}, "leaves out"),
         ({"GetImage": {"channel_order": "yuv"}}, "yuv"),
+        ({"Pre-processing": {"SetOrder": {"shape": "CHW"}, "Resize": {"size": 3}}}, "last operation"),
+        ({"Pre-processing": {"Normalize": {"std": float("nan")}}}, "finite"),
+        ({"Pre-processing": {"Normalize": {"mean": [0.5, float("inf")]}}}, "finite"),
+        ({"Pre-processing": {"Pad": {"padding": 1, "value": float("nan")}}}, "finite"),
     ],
 )
 def test_wrong_recipes(tmp_path: Path, recipe: dict[str, Any], word: str) -> None:
@@ -123,6 +127,39 @@ def test_mistakes(tmp_path: Path) -> None:
     refused("OUTPUT_WRITE_ERROR", cv2.imread, directory, tmp_path, "pictures")
     with pytest.raises(QBCompilerError, match="recipe"):
         make_calib(tmp_path / "nowhere.yaml", directory, tmp_path, "x")
+
+
+def test_pictures_never_share_a_file(tmp_path: Path) -> None:
+    """Names that would meet: another suffix, another case of it, a folder spelled like the separator."""
+    for number, name in enumerate(["a.png", "a.PNG", "a.bmp", "b/c.png", "b__c.png", "a_png.png"]):
+        path = tmp_path / "pictures" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(path), np.full((2, 2, 3), 10 * number, np.uint8))
+    made = make_calib_man(cv2.imread, tmp_path / "pictures", tmp_path / "out", "x")
+    assert sorted(int(np.load(file).max()) for file in made.iterdir()) == [0, 10, 20, 30, 40, 50]
+    listed = (tmp_path / "out" / "x.txt").read_text().split()
+    assert len(set(listed)) == 6 and all((tmp_path / "out" / name).is_file() for name in listed)
+    make_calib_man(cv2.imread, tmp_path / "pictures", tmp_path / "out", "x")
+
+
+def test_errors_of_the_function_are_its_own(tmp_path: Path) -> None:
+    def fails(path: str) -> np.ndarray:
+        raise FileNotFoundError(f"no labels for {path}")
+
+    with pytest.raises(FileNotFoundError, match="no labels"):
+        make_calib_man(fails, pictures(tmp_path), tmp_path / "out", "x")
+    with pytest.raises(QBCompilerError, match="to_dense"):
+        make_calib_man(lambda path: torch.ones(2).to_sparse(), tmp_path / "pictures", tmp_path / "out", "x")
+
+
+@pytest.mark.parametrize("value", [-1, 0.5, 256])
+def test_padding_that_is_no_byte(value: float, tmp_path: Path) -> None:
+    recipe: dict[str, Any] = {"Pre-processing": {"Pad": {"padding": 1, "value": value}}}
+    directory = pictures(tmp_path, 1)
+    with pytest.raises(QBCompilerError, match="needs floats"):
+        make_calib(recipe, directory, tmp_path / "out", "x")
+    made = make_calib({**recipe, "GetImage": {"to_float32": True}}, directory, tmp_path / "out", "x")
+    assert np.load(made / "000.npy")[0, 0, 0] == value
 
 
 def test_manifest_listing(tmp_path: Path) -> None:

@@ -189,6 +189,22 @@ def test_mutated_files_never_escape(tmp_path: Path) -> None:
             assert error.code == "INVALID_CALIBRATION_DATA"
 
 
+def test_lists_and_manifests_with_a_byte_order_mark(tmp_path: Path) -> None:
+    save(tmp_path, arrays(1))
+    (tmp_path / "list.txt").write_bytes(b"\xef\xbb\xbf000.npy\r\n")
+    (tmp_path / "manifest.json").write_bytes(b'\xef\xbb\xbf{"calib paths": [["000.npy"]]}')
+    for name in ("list.txt", "manifest.json"):
+        assert len(open_samples(tmp_path / name, [IMAGE])) == 1
+
+
+def test_places_without_samples_are_named(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("# nothing yet\n")
+    (tmp_path / "manifest.json").write_text('{"calib paths": []}')
+    np.save(tmp_path / "stack.npy", np.zeros((0, 4, 6, 3), np.float32))
+    for name in ("list.txt", "manifest.json", "stack.npy"):
+        assert name in refused(tmp_path / name, code="NO_CALIBRATION_DATA")
+
+
 def test_missing_empty_and_unsupported(tmp_path: Path) -> None:
     refused(tmp_path / "nowhere")
     refused(tmp_path, code="NO_CALIBRATION_DATA")

@@ -46,8 +46,9 @@ class FuseNormalizePass(FunctionPass):
     %0 = mblt.pad %x {before = [0, 1, 1, 0], after = [0, 1, 1, 0], mode = "constant", values = -o / f}
     %1 = mblt.conv2d %0 {weight = W * f, bias = B + sum(W * o), padding = [0, 0, 0, 0], ...}
     ```
-    Other readers get the normalised value from a `mblt.mul` and a `mblt.add`, with a notice. Raises CONFIG_ERROR where
-    mean or std do not fit the channels, and where there is no such input.
+    Other readers get the normalised value from a `mblt.mul` and a `mblt.add`, with a notice; there is one too where the
+    pixel that normalises to 0 is no byte. Raises CONFIG_ERROR where mean or std do not fit the channels, and where
+    there is no such input.
     """
 
     name = "mblt-fuse-normalize"
@@ -65,11 +66,23 @@ class FuseNormalizePass(FunctionPass):
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
         for index in self._chosen(op):
             factor, offset = self._affine(op, index)
-            _normalize(op.args[index], factor, offset, argument_names(op)[index], ctx)
+            name = argument_names(op)[index]
+            padded = _normalize(op.args[index], factor, offset, name, ctx)
+            if padded and division_factor(op, index) is not None:
+                self._tell_border(name, ctx)
             set_argument_attribute(op, index, NORMALIZED, UnitAttr())
 
+    def _tell_border(self, name: str, ctx: CompileContext) -> None:
+        """Give a notice where the pixel that normalises to 0 is no byte: the border gets the nearest one."""
+        odd = next((mean * self.scale for mean in self.mean if not -0.5 <= mean * self.scale <= 255.5), None)
+        if odd is not None:
+            ctx.notice(
+                f"the first layer pads input {name!r} with 0 behind the normalisation, which is the pixel {odd:g}: "
+                "no byte, so the border gets the nearest one"
+            )
+
     def _chosen(self, func: FuncOp) -> list[int]:
-        chosen_arguments(func, self.exclude)  # names must exist
+        chosen_arguments(func, self.exclude, "exclude")  # names must exist
         found = chosen_arguments(func, self.inputs)
         if not self.inputs:
             names = argument_names(func)
@@ -106,15 +119,18 @@ def _is_image(argument: SSAValue) -> bool:
     return _holds_floats(argument) and len(shape_of(argument)) in (3, 4)
 
 
-def _normalize(argument: SSAValue, factor: Float64Array, offset: Float64Array, name: str, ctx: CompileContext) -> None:
+def _normalize(argument: SSAValue, factor: Float64Array, offset: Float64Array, name: str, ctx: CompileContext) -> bool:
+    """Put `x * factor + offset` in front of all readers; return whether a layer pads its input."""
     users = [use.operation for use in argument.uses]
     others = [user for user in users if not _takes_affine(user)]
-    for layer in dict.fromkeys(users):
-        if layer not in others:
-            _fold(cast("MbltOp", layer), argument, factor, offset, ctx)
+    layers = [layer for layer in dict.fromkeys(users) if layer not in others]
+    is_padded = any(not offset_is_exact(layer) for layer in layers)
+    for layer in layers:
+        _fold(cast("MbltOp", layer), argument, factor, offset, ctx)
     if others:
         _explicit(argument, others, factor, offset, ctx)
         ctx.notice(f"the normalisation of input {name!r} is a separate step: {others[0].name} reads the input")
+    return is_padded
 
 
 def _takes_affine(op: Operation) -> bool:

@@ -62,6 +62,25 @@ def test_same_values(graph: str, factor: float | None) -> None:
     assert ("add" in op_names(func)) == (is_separate or graph == "two readers")
 
 
+@pytest.mark.parametrize(
+    ("mean", "padding", "factor", "is_told"),
+    [
+        (0.5, 1, 255.0, False),
+        (-0.1, 1, 255.0, True),
+        (1.1, 1, 255.0, True),
+        (1.1, 0, 255.0, False),
+        (1.1, 1, None, False),
+    ],
+)
+def test_a_border_that_is_no_byte_is_told(mean: float, padding: int, factor: float | None, is_told: bool) -> None:
+    g = MbltGraph()
+    func = g.finish(conv(g, g.input(IMAGE), padding=(padding,) * 4))
+    if factor is not None:
+        Uint8InputsPass(division_factor=factor).run(func, g.context)
+    FuseNormalizePass((mean,), STD).run(func, g.context)
+    assert [f"{255 * mean:g}" in notice and "'x0'" in notice for notice in g.context.notices] == [True] * is_told
+
+
 def test_linear() -> None:
     g = MbltGraph()
     func = g.finish(g.op(mblt.LinearOp, g.input((1, 5)), weight=g.weight(2, 5), bias=g.weight(2)))

@@ -65,3 +65,24 @@ def test_bytes_beside_floats_are_requantized() -> None:
     given = {"x0": (pixels / 255).astype(np.float32), "x1": values.astype(np.float32)}
     (result,) = IntegerProgram(function, g.store).run(given).values()
     assert np.abs(result - np.concatenate([given["x0"], given["x1"]], axis=3)).max() < 0.3
+
+
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+def test_resized_bytes_keep_the_encoding(mode: str) -> None:
+    g = MbltGraph()
+    moved = g.op(mblt.TransposeOp, g.input(SHAPE), permutation=[0, 2, 1, 3])
+    smaller = g.op(mblt.ResizeOp, moved, mode=mode, scales=[0.5, 0.5])
+    larger = g.op(mblt.ResizeOp, smaller, mode=mode, scales=[4.0, 2.0])
+    ops = quantized(g, g.op(mblt.SigmoidOp, larger))
+    *bytes_, last = (op.results[0] for op in ops if not isinstance(op, quant.DequantizeOp))
+    assert {encoding(g, value) for value in bytes_} == {("i8", np.float32(1 / 255), -128)}
+    assert ParamTable(g.module).row_of(last) is not ParamTable(g.module).row_of(bytes_[0])
+
+
+def test_resized_values_of_another_origin_have_their_own_encoding() -> None:
+    g = MbltGraph()
+    joined = g.op(mblt.ConcatOp, g.input(SHAPE), g.input(SHAPE), axis=3)
+    ops = quantized(g, g.op(mblt.ResizeOp, joined, mode="linear", scales=[0.5, 0.5]))
+    (resized,) = (op for op in ops if isinstance(op, quant.ResizeOp))
+    assert [op.name for op in ops].count("quant.requantize") == 1
+    assert encoding(g, resized.operands[0]) is None and encoding(g, resized.results[0]) is None
