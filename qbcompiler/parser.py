@@ -104,6 +104,14 @@ def _inspection_commands(commands: Any) -> None:
         "--layout", choices=("source", "mblt"), default="source", help="layout of inputs and outputs (default: source)"
     )
 
+    command = _command(commands, "view", "commands.view:view", "show a .mblt, .mxq or .mlir file in Netron")
+    command.add_argument("file", metavar="FILE", help="the file to show")
+    command.add_argument("--output", type=Path, metavar="FILE", help="the .onnx file to write (default: FILE.onnx)")
+    command.add_argument("--core-mode", metavar="MODE", help="core mode of the program to show (default: the first)")
+    command.add_argument(
+        "--no-open", action="store_true", help="only write the file (it is opened on a terminal, with netron installed)"
+    )
+
     command = _command(
         commands, "extract-body", "commands.inspection:extract_body", "the largest part of a .mblt that runs on an NPU"
     )

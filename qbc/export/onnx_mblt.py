@@ -12,7 +12,7 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from qbc.atomic import atomic_write
 from qbc.dialects.common.access import shape_of
@@ -63,11 +63,15 @@ class ExportedValue:
 
 @dataclass(frozen=True)
 class MbltExport:
-    """An exported graph whose constants lie beside it: `model` names them, `initializers` holds their data."""
+    """An exported graph whose constants lie beside it: `model` names them, `initializers` holds their data.
+
+    `origins` has for each node of the graph the operation it was made for, None for copies at the end.
+    """
 
     model: onnx.ModelProto
     initializers: Mapping[str, Array]
     values: Mapping[SSAValue, ExportedValue]
+    origins: Sequence[Operation | None] = ()
 
     @property
     def weight_bytes(self) -> int:
@@ -107,8 +111,12 @@ def mblt_to_onnx(
 
 
 def save_mblt_onnx(func: FuncOp, store: BlobStore, path: str | Path, *, source_layout: bool = True) -> None:
-    """Write the function as an ONNX file; weights above 1.5 GB go to `<file>.data` beside it."""
-    exported = export_mblt(func, store, source_layout=source_layout)
+    """Write the function as an ONNX file (see `write_export`)."""
+    write_export(export_mblt(func, store, source_layout=source_layout), path)
+
+
+def write_export(exported: MbltExport, path: str | Path) -> None:
+    """Write an exported graph as an ONNX file; weights above 1.5 GB go to `<file>.data` beside it."""
     target = Path(path)
     if exported.weight_bytes <= EXTERNAL_DATA_BYTES:
         _write(target, [exported.to_model().SerializeToString()])
@@ -181,6 +189,7 @@ class _Exporter:
             builder.define(argument, name, layout)
             inputs.append(_value_info(name, argument, layout))
         opset = OPSET
+        origins: list[Operation | None] = []
         for op in self._block.ops:
             if op is self._block.last_op:
                 break
@@ -193,8 +202,10 @@ class _Exporter:
                 node = ", ".join(location_names(op.location)) or None
                 raise QBCompilerError(f"'{op.name}' has no ONNX form", code="UNSUPPORTED_OP", node=node)
             emitter(op, builder)
+            origins += [op] * (len(builder.nodes) - len(origins))
         outputs = self._finish_results()
         extra, values = self._extra(extra_outputs)
+        origins += [None] * (len(builder.nodes) - len(origins))
         graph = helper.make_graph(builder.nodes, self._name, inputs, [*outputs, *extra])
         model = helper.make_model(
             graph,
@@ -202,7 +213,7 @@ class _Exporter:
             ir_version=IR_VERSION,
             producer_name="qbcompiler",
         )
-        return MbltExport(model, builder.initializers, values)
+        return MbltExport(model, builder.initializers, values, origins)
 
     def _finish_results(self) -> list[onnx.ValueInfoProto]:
         """Give every result its source name, by renaming its tensor where nothing else has a claim on it."""
