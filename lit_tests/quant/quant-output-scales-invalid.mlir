@@ -4,7 +4,7 @@
 
 // EXTREMES: error[VERIFY_ERROR]: 'quant.linear' op has no extremes of channels [node 'fc']
 // EXTREMES-SAME: run quant-collect before quant-output-scales
-// OUTPUT: output is 0 (layer), 1 (channel) or 2 (sigmoid), not 3
+// OUTPUT: output is 3, it must be from 0 to 2
 // MARGIN: output-margin is -1.0, it must be at least 0
 quant.params "r0" {storage = i8, scale = 0.5 : f32, zero_point = 0}
 func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {

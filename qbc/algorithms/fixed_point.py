@@ -49,15 +49,17 @@ def normalized_multiplier(ratio: Fraction, width: int = LONG) -> tuple[int, int]
     return m, width - e
 
 
-def channel_multipliers(in_scale: float, scales: Array, out_scale: float, widths: Array) -> tuple[Array, Array]:
+def channel_multipliers(in_scale: float, scales: Array, out_scale: float | Array, widths: Array) -> tuple[Array, Array]:
     """Return (m, s) of in_scale * scales[c] / out_scale for every channel, as `multiplier_of` does at widths[c] bits.
 
-    All scales are float32 numbers, so that the quotient is one of integers: no fractions are built.
+    `out_scale` is one number, or one for each channel. All scales are float32 numbers, so that the quotient is one of
+    integers: no fractions are built.
     """
     (first,), (first_power,) = _integer_parts(np.array([in_scale]))
-    (divisor,), (divisor_power,) = _integer_parts(np.array([out_scale]))
+    out_scales = np.broadcast_to(out_scale, len(scales))
     multiplier, shift = np.empty(len(scales), np.int64), np.empty(len(scales), np.int64)
-    for channel, (second, power, width) in enumerate(zip(*_integer_parts(scales), widths.tolist(), strict=True)):
+    channels = zip(*_integer_parts(scales), *_integer_parts(out_scales), widths.tolist(), strict=True)
+    for channel, (second, power, divisor, divisor_power, width) in enumerate(channels):
         numerator = first * second
         up = width - (numerator.bit_length() - divisor.bit_length())
         m = _shifted_quotient(numerator, up, divisor)
@@ -68,7 +70,7 @@ def channel_multipliers(in_scale: float, scales: Array, out_scale: float, widths
             m, up = m >> 1, up - 1
         s = up - (first_power + power - divisor_power)
         if not 1 <= s <= MAX_SHIFT:
-            m, s = multiplier_of(exact(in_scale) * exact(float(scales[channel])) / exact(out_scale), width)
+            m, s = multiplier_of(exact(in_scale) * exact(scales[channel]) / exact(out_scales[channel]), width)
         multiplier[channel], shift[channel] = m, s
     return multiplier, shift
 

@@ -185,8 +185,8 @@ def merge_ranges(members: Sequence[tuple[Statistics, Range]], storage: str, asym
     """
     if len(members) == 1:
         return members[0][1]
-    union = Range(min(r.low for _, r in members), max(r.high for _, r in members))
     own = [r for _, r in members]
+    union = unite_ranges(own)
     candidates = [union, *own]
     for member in own:
         candidates.extend(_between(member, union, steps))
@@ -197,7 +197,13 @@ def merge_ranges(members: Sequence[tuple[Statistics, Range]], storage: str, asym
         error = sum(s.count * range_error(s, encoding) / max(s.variance, 1e-30) for s, _ in members)
         if error < best_error:
             best, best_error = candidate, error
-    return Range(best.low, best.high, any(r.estimated for _, r in members))
+    return Range(best.low, best.high, union.estimated)
+
+
+def unite_ranges(ranges: Sequence[Range]) -> Range:
+    """Return the smallest range that holds all given ones."""
+    estimated = any(part.estimated for part in ranges)
+    return Range(min(part.low for part in ranges), max(part.high for part in ranges), estimated)
 
 
 def _between(member: Range, union: Range, steps: int) -> list[Range]:

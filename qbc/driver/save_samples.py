@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from qbc.config.save_sample import SaveSampleConfig
+    from qbc.store import BlobStore
 
     Array = npt.NDArray[Any]
 
@@ -112,21 +113,23 @@ class _IntegerGraph:
         found: dict[SSAValue, Array] = {}
 
         def observer(value: SSAValue) -> Any:
-            return lambda codes: found.__setitem__(value, _decoded(codes, value))
+            return lambda codes: found.__setitem__(value, _decoded(codes, value, self.store))
 
         self.program.run(sample, {value: observer(value) for value in self.wanted.values()})
         for name, value in self.wanted.items():
             yield name, found[value]
 
 
-def _decoded(codes: Array, value: SSAValue) -> Array:
+def _decoded(codes: Array, value: SSAValue, store: BlobStore) -> Array:
     """Return the numbers of an array of codes; the array of an observer is only valid during its call."""
     from qbc.dialects.quant import quantized_element
+    from qbc.execute.integer import final_encoding
     from qbc.kernels.storage import dequantize
 
-    element = quantized_element(value)
-    encoding = None if element is None else element.encoding
-    return codes.copy() if encoding is None else dequantize(codes, encoding[1], encoding[2])
+    if quantized_element(value) is None:
+        return codes.copy()
+    _, scale, zero_point = final_encoding(value, store)
+    return dequantize(codes, scale, zero_point)
 
 
 def _wanted(function: FuncOp, config: SaveSampleConfig) -> Iterator[tuple[str, SSAValue]]:

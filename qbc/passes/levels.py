@@ -1,7 +1,7 @@
 """What stands in a module: its dialects and how far it is lowered, and whether a pass can work on that.
 
 Levels, in the order of a compilation: `framework`, `mblt`, `quant.created` (values name rows), `quant.ranged` (every
-row has its scale), `quant.materialized` (no row is named any more), `npu.values` (commands on values), `npu.buffers`.
+row has its scale), `quant.materialized` (types are final), `npu.values` (commands on values), `npu.buffers`.
 A pass that needs `quant.created` takes a ranged module too.
 """
 
@@ -69,7 +69,8 @@ def _quant_levels(module: ModuleOp) -> set[str]:
     if next(quantized_values(module), None) is None:  # integers alone: they have no encoding at any level
         return {name for name in LEVELS if name.startswith("quant.")}
     found = level(module)
-    if found == "materialized" and any(True for row in ParamTable(module)):
+    table = ParamTable(module)
+    if found == "materialized" and any(not table.members(row) for row in table):
         return {"quant.created", "quant.ranged"}  # rows without values: nothing was materialized yet
     return {"quant.created", "quant.ranged"} if found == "ranged" else {f"quant.{found}"}
 

@@ -1,9 +1,9 @@
 """The host boundary: layouts, dtypes and batch of graph inputs and outputs.
 
 A float input is quantized as `clamp(rint(x / scale), qmin - zero_point, qmax - zero_point) + zero_point`, an output
-dequantized as `float32(code - zero_point) * scale`. Codes given as int8, uint8 (code + 128) or int16 are taken as they
-are, and outputs then are codes too. An input of host type u8 takes uint8 values 0..255 (its stored bytes) and nothing
-else, and outputs stay floats.
+dequantized as `float32(code - zero_point) * scale` (the scale of its channel, where it has several). Codes given as
+int8, uint8 (code + 128) or int16 are taken as they are, and outputs then are codes too. An input of host type u8 takes
+uint8 values 0..255 (its stored bytes) and nothing else, and outputs stay floats.
 """
 
 from __future__ import annotations
@@ -139,7 +139,8 @@ def to_host(tensor: HostTensor, stored: Array, forms: list[InputForm], *, as_flo
     codes = load_codes(stored)
     all_codes = bool(forms) and not as_float and all(form.codes for form in forms)
     is_raw = tensor.dtype == "i32" or all_codes
-    array = codes.copy() if is_raw else dequantize(codes, tensor.scale, tensor.zero_point)
+    scale = np.array(tensor.channel_scales, np.float32) if tensor.channel_scales else tensor.scale
+    array = codes.copy() if is_raw else dequantize(codes, scale, tensor.zero_point)
     layouts = {form.layout for form in forms if form.layout is not None}
     if layouts == {SOURCE} and tensor.source_layout:
         array = np.asarray(array.transpose(_TO_SOURCE[tensor.source_layout]), order="C")

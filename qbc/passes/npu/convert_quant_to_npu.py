@@ -22,7 +22,7 @@ from qbc.dialects.common.access import tensor_type
 from qbc.dialects.common.graph import argument_names, division_factor, result_names, source_layouts
 from qbc.dialects.common.properties import int_list
 from qbc.dialects.npu import KERNEL_OPS, ConstantOp, HostTensorAttr, KernelOp, NpuTensorType, ProgramOp, ReturnOp
-from qbc.dialects.quant.types import quantized_element
+from qbc.dialects.quant import channel_row, quantized_element
 from qbc.passes.base import CompileContext, ModulePass, pass_error
 from qbc.passes.npu.programs import target_of
 
@@ -103,7 +103,7 @@ class _Conversion:
         for argument, label, layout in zip(arguments, names, layouts, strict=True):
             tensor, host = self._host_input(argument, label, layout or "")
             if division_factor(self.func, argument.index) is not None:
-                host = HostTensorAttr.of(label, "u8", host.scale.value.data, host.zero_point.value.data, layout or "")
+                host = HostTensorAttr.of(label, "u8", host.scales[0], host.zero_point.value.data, layout or "")
             value = self.block.insert_arg(tensor, len(self.block.args))
             value.name_hint = argument.name_hint or None
             self.values[argument] = value
@@ -139,10 +139,17 @@ class _Conversion:
         return hosts
 
     def _host_output(self, value: SSAValue, label: str, layout: str) -> HostTensorAttr:
+        import numpy as np
+
+        from qbc.execute.integer import final_encoding
+
         owner = value.owner
         if isinstance(owner, Operation) and owner.name == "quant.dequantize":
-            _, scale, zero_point = _encoding(owner.operands[0])
-            return HostTensorAttr.of(label, "f32", scale, zero_point, layout)
+            source = owner.operands[0]
+            if channel_row(source) is None:
+                return HostTensorAttr.of(label, "f32", *_encoding(source)[1:], layout)
+            _, scales, zero_point = final_encoding(source, self.ctx.store)
+            return HostTensorAttr.of(label, "f32", np.asarray(scales).tolist(), zero_point, layout)
         if isinstance(_element(value), IntegerType):
             return HostTensorAttr.of(label, "i32", 1.0, 0, layout)
         return HostTensorAttr.of(label, "f32", *_encoding(value)[1:], layout)

@@ -95,11 +95,12 @@ class _Emitter:
         return HostTensor(
             host.label.data,
             host.dtype.data,
-            host.scale.value.data,
+            max(host.scales),
             host.zero_point.value.data,
             host.source_layout.data,
             first,
             tuple(other.address for other in others),
+            host.scales if host.is_per_channel else (),
         )
 
     def _operand(self, value: SSAValue) -> Operand:

@@ -13,7 +13,6 @@ from qbc.dialects import quant
 from qbc.dialects.blob import write_blob
 from qbc.dialects.common.graph import result_names
 from qbc.dialects.quant import ParamsOp, ParamTable
-from qbc.errors import ArgumentError
 from qbc.passes.base import CompileContext, ModulePass, check_options, source_names
 from qbc.passes.quant.channel_layout import channel_count
 from qbc.passes.quant.graph_outputs import inner_readers, output_values, values_of_one_encoding
@@ -59,12 +58,10 @@ class QuantOutputScales(ModulePass):
 
     def __post_init__(self) -> None:
         check_options(0, output_margin=self.output_margin)
+        check_options(LAYER, SIGMOID, output=self.output)
+        check_options(0, 3, method=self.method)
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
-        if self.output not in (LAYER, CHANNEL, SIGMOID):
-            raise ArgumentError(f"output is 0 (layer), 1 (channel) or 2 (sigmoid), not {self.output}")
-        if self.method not in (0, 1, 2, 3):
-            raise ArgumentError(f"calibration method is 0, 1, 2 or 3, not {self.method}")
         if self.output == LAYER:
             return
         table = ParamTable(op)
