@@ -82,20 +82,21 @@ def test_detection_at_full_size(size: int, pictures: Path, tmp_path: Path) -> No
     check_detector(program, network, size, range(12, 14))
 
 
-def test_detection_with_the_letterbox_in_the_program(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "frame"), [(96, (108, 192)), (640, (720, 1280)), (640, (1920, 1080))])
+def test_detection_with_the_letterbox_in_the_program(size: int, frame: tuple[int, int], tmp_path: Path) -> None:
     """The same network behind a camera of one size: only the pipeline changes."""
-    network = detector(tmp_path / "net.onnx", (96, 96))
+    network = detector(tmp_path / "net.onnx", (size, size), strides=(4, 2, 2))
     directory = tmp_path / "camera"
     directory.mkdir()
-    frames = [np.asarray(Image.fromarray(pixels).resize((192, 108))) for pixels in photos()]
-    for index, frame in enumerate(frames[:CALIBRATED]):
-        Image.fromarray(frame).save(directory / f"{index}.png")
-    fused = {"fuseIntoFirstLayer": True, "sourceHeight": 108, "sourceWidth": 192}
-    own = {"pipeline": [{"op": "letterbox", "height": 96, "width": 96, "backend": "opencv", **fused}]}
+    frames = [np.asarray(Image.fromarray(pixels).resize(frame[::-1])) for pixels in photos()[:6]]
+    for index, pixels in enumerate(frames[:4]):
+        Image.fromarray(pixels).save(directory / f"{index}.png")
+    fused = {"fuseIntoFirstLayer": True, "sourceHeight": frame[0], "sourceWidth": frame[1]}
+    own = {"pipeline": [{"op": "letterbox", "height": size, "width": size, "backend": "opencv", **fused}]}
     program = compiled("yolo_640", network, directory, tmp_path / "a.mxq", preprocessing_config=own)
-    for frame in frames[12:16]:
-        results = program.run({"image": frame[None]})
-        seen = letterboxed(frame, 96)
+    for pixels in frames[4:]:
+        results = program.run({"image": pixels[None]})
+        seen = letterboxed(pixels, size)
         for (name, found), want in zip(results.items(), float_results(network, seen / 255), strict=True):
             assert error_share(found, want) < 1e-2, name
 

@@ -17,6 +17,7 @@ from qbc.passes.mblt.mblt_fuse_letterbox import FuseLetterboxPass
 from qbc.passes.mblt.mblt_fuse_normalize import FuseNormalizePass
 from qbc.passes.mblt.mblt_uint8_inputs import Uint8InputsPass
 from tests.support.mblt_graphs import MbltGraph, op_names
+from tests.support.photos import photos
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 # target, source: factors 1 to 7, rests above and below, left and right, even and odd
@@ -79,6 +80,19 @@ def test_same_pixels(target: tuple[int, int], source: tuple[int, int], centered:
     ((_, by_onnx),) = FloatSession(func, g.store, []).run_outputs(given).items()
     assert np.allclose(by_onnx[0], want, rtol=0, atol=1e-2)
     assert np.array_equal(np.floor(want + 0.5), by_opencv(pixels, target, centered))
+
+
+@pytest.mark.parametrize("source", [(720, 1280), (1920, 1080), (960, 2560), (640, 483)])
+def test_photographs_of_cameras(source: tuple[int, int]) -> None:
+    """At full size OpenCV takes its vectorized paths: equal bytes after rounding halves up, torch equal floats."""
+    target = (640, 640)
+    g = MbltGraph()
+    func = g.finish(g.op(mblt.MulOp, g.input((1, *target, 3)), g.constant(np.ones((1, 1, 1, 1)))))
+    fused(target, source).run(func, g.context)
+    pixels = cv2.resize(photos()[4], source[::-1], interpolation=cv2.INTER_CUBIC)
+    (found,) = FloatProgram(func, g.store).run({"x0": pixels[None].astype(np.float32)}).values()
+    assert np.allclose(found[0], by_torch(pixels, target, True), rtol=0, atol=1e-3)
+    assert np.array_equal(np.floor(found[0].astype(np.float64) + 0.5 + 1e-4), by_opencv(pixels, target, True))
 
 
 @pytest.mark.parametrize("factor", [None, 255.0, 100.0])
