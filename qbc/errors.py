@@ -174,6 +174,21 @@ class ArgumentError(QBCompilerError, ValueError):
     default_code = "ARGUMENT_ERROR"
 
 
+class OptionError(ArgumentError):
+    """A wrong value of a pass option; a driver that knows which setting the option came from names that instead."""
+
+    def __init__(self, option: str, reason: str, *, code: str | None = None, hint: str | None = None) -> None:
+        self.option = option
+        self.reason = reason
+        super().__init__(f"{option}: {reason}", code=code, hint=hint)
+
+    def of_setting(self, setting: str) -> OptionError:
+        """Return the error with the name of the setting in place of the option."""
+        named = OptionError(setting, self.reason, code=self.code, hint=self.hint)
+        named.operation, named.pass_name = self.operation, self.pass_name
+        return named
+
+
 class ConfigError(QBCompilerError, ValueError):
     """A wrong key or value of a configuration; also a ValueError, as for arguments."""
 
@@ -183,4 +198,4 @@ class ConfigError(QBCompilerError, ValueError):
 def file_error(error: OSError) -> QBCompilerError:
     """Return the error of a file that the operating system refuses, where nobody nearer has said it better."""
     name = str(error.filename)[:200] if error.filename is not None else "a file"
-    return QBCompilerError(f"cannot access {name!r}: {error.strerror or error}", code="ARGUMENT_ERROR")
+    return ArgumentError(f"cannot access {name!r}: {error.strerror or error}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qbc.errors import QBCompilerError
+from qbc.errors import ArgumentError, QBCompilerError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,9 +24,8 @@ def load_digit_images() -> tuple[Images, Labels, Images, Labels]:
     try:
         from sklearn.datasets import load_digits
     except ImportError:
-        raise QBCompilerError(
+        raise ArgumentError(
             "the demo takes its images from scikit-learn, which is not installed",
-            code="ARGUMENT_ERROR",
             hint="pip install 'qbcompiler[demo]'",
         ) from None
     import numpy as np

@@ -219,8 +219,17 @@ def key_of(path: str) -> str:
     return key_path(CompileConfig, path.split("."))
 
 
-def pass_options(config: CompileConfig) -> dict[str, tuple[Setting, bool, tuple[tuple[str, str], ...]]]:
-    """Return path -> (value, whether it is the default, targets) for all fields that set options of passes."""
+@dataclass(frozen=True)
+class PassOptions:
+    """The value of a field that sets options of passes, whether it is the default, and the options `(pass, option)`."""
+
+    value: Setting
+    is_default: bool
+    targets: tuple[tuple[str, str], ...]
+
+
+def pass_options(config: CompileConfig) -> dict[str, PassOptions]:
+    """Return the fields that set options of passes, by path."""
     default = CompileConfig()
     found = {}
     for path, _ in leaves():
@@ -228,5 +237,5 @@ def pass_options(config: CompileConfig) -> dict[str, tuple[Setting, bool, tuple[
         if known.kind == "option":
             value = value_at(config, path)
             setting = tuple(value) if isinstance(value, list) else value
-            found[path] = (setting, value == value_at(default, path), known.options)
+            found[path] = PassOptions(setting, value == value_at(default, path), known.options)
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation
 
 from qbc.dialects.blob.handles import blob_keys
-from qbc.errors import QBCompilerError
+from qbc.errors import ArgumentError, QBCompilerError
 
 if TYPE_CHECKING:
     from qbc.store import BlobStore
@@ -27,7 +27,7 @@ def adopt_directory(store: BlobStore, directory: Path) -> None:
     from qbc.store import map_file
 
     if not directory.is_dir():
-        raise QBCompilerError(f"blob directory {str(directory)!r} does not exist", code="ARGUMENT_ERROR")
+        raise ArgumentError(f"blob directory {str(directory)!r} does not exist")
     for path in sorted(directory.iterdir()):
         if not _KEY.fullmatch(path.name) or path.name in store:
             continue

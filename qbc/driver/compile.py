@@ -13,24 +13,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Dialect
 
 from qbc.atomic import check_writable
+from qbc.driver.candidates import candidate_runs
 from qbc.driver.context import DriverContext, find_target, make_context
 from qbc.driver.dimensions import require_fixed_inputs, shapes_from_samples
 from qbc.driver.events import Event, Progress
 from qbc.driver.files import check_source, read_module, write_ir
+from qbc.driver.module_state import first_phase, forget_value_names
 from qbc.driver.outputs import PHASE_SUFFIXES, check_files, check_suffix
 from qbc.driver.plan import PARSE_PHASES, QUANTIZE_PHASES, CompileOptions, Plan, make_plan
-from qbc.driver.program import IMAGES_REPORT, latency_report, write_program
-from qbc.driver.samples import BoundSamples, argument_attributes, statistics_file
-from qbc.errors import ArgumentError, QBCompilerError, file_error
-from qbc.pipelines.grammar import parse_pipeline
+from qbc.driver.program import write_program
+from qbc.driver.records import Recorder, check_snapshot
+from qbc.driver.samples import BoundSamples, statistics_file
+from qbc.driver.side_files import save_chosen_samples, save_config, save_preview, save_widths
+from qbc.errors import ArgumentError, OptionError, QBCompilerError, file_error
 from qbc.pipelines.instrumentation import CrashReproducer, DumpOnChange, Instrumentation, Timing
 from qbc.pipelines.phases import PHASES
-from qbc.pipelines.registry import complete
 from qbc.pipelines.runner import run_pipeline, steps_of
-from qbc.pipelines.text import names_source
 
 if TYPE_CHECKING:
     from qbc.artifact.manifest import Manifest
@@ -86,7 +86,12 @@ def compile_model(
 
 def _compile(source: Path, output: Path, options: CompileOptions, phases: tuple[str, ...]) -> CompileResult:
     with _interruptible():
-        return _Run(source, output, options, phases).run()
+        run = _Run(source, output, options, phases)
+        result = run.run()
+        if phases[-1] == PHASES[-1]:
+            for path, candidate in candidate_runs(options, run.plan.config, output):
+                _Run(source, path, candidate, phases).run()
+        return result
 
 
 @contextmanager
@@ -110,14 +115,14 @@ class _Run:
         self.plan: Plan = make_plan(options, phases)
         self.ctx = make_context()
         self.timing = Timing()
-        self._unrecorded: set[str] = set()
+        self._record = Recorder(options, self.ctx)
         self._external: dict[str, memoryview] = {}  # weight files beside the source model
 
     def run(self) -> CompileResult:
         check_source(self.source)
         self._check_outputs()
         module, base = self._open()
-        phases = tuple(phase for phase in self.phases if PHASES.index(phase) >= PHASES.index(_first_phase(module)))
+        phases = tuple(phase for phase in self.phases if PHASES.index(phase) >= PHASES.index(first_phase(module)))
         if not phases:
             raise ArgumentError(f"{str(self.source)!r} is already past the phase {self.phases[-1]!r}")
         has_data = self.plan.calibration is not None or self.plan.random_calibration or self._loads_statistics()
@@ -138,7 +143,8 @@ class _Run:
         """Refuse outputs that would replace inputs, that lie about their format, or that cannot be written."""
         options, data = self.options, self.plan.calibration
         read = [self.source, options.compile_config, options.preset, *(data if isinstance(data, list) else [data])]
-        check_files(read, [self.output, options.preview, options.config_save_path, options.crash_reproducer])
+        further = [path for path, _ in candidate_runs(options, self.plan.config, self.output)]
+        check_files(read, [self.output, *further, options.preview, options.config_save_path, options.crash_reproducer])
         check_suffix(self.output, PHASE_SUFFIXES[self.phases[-1]], self.ctx.notice)
         for path in (self.output, options.preview, options.crash_reproducer):
             if path is not None:
@@ -146,39 +152,17 @@ class _Run:
 
     def _open(self) -> tuple[ModuleOp, Manifest]:
         """Read the input; the manifest is the one of a snapshot, or a new one for a source model."""
-        from qbc.artifact.manifest import Manifest, tool_versions
-
         if self.source.suffix.lower() == ".mblt":
             from qbc.artifact.mblt import read_mblt
 
             opened = read_mblt(self.source, self.ctx, self.ctx.store)
             if opened.manifest.preview:
                 raise ArgumentError(f"{str(self.source)!r} is a preview for viewing", hint="write a .mblt with parse")
-            self._check_records(opened.manifest)
+            check_snapshot(self.source, opened.manifest)
             self.ctx.report["conversion"] = opened.manifest.reports.get("conversion", [])
             return opened.module, opened.manifest
         module = self._read_source()
-        provenance = {}
-        if self.options.provenance:
-            from qbc.driver.provenance import RECORD_VERSION, source_record
-
-            provenance = {"record_version": RECORD_VERSION, "source": source_record(self.source, self._external)}
-        return module, Manifest(producer="qbcompiler", versions=tool_versions(), provenance=provenance)
-
-    def _check_records(self, manifest: Manifest) -> None:
-        """Pipeline and conversion report of a snapshot go on into the executable: damaged ones are a damaged file."""
-        rows = manifest.reports.get("conversion", [])
-        if not isinstance(rows, list) or not all(_is_conversion_row(row) for row in rows):
-            raise self._damaged("a conversion report that cannot be read")
-        try:
-            complete(parse_pipeline(manifest.pipeline))
-        except QBCompilerError as error:
-            raise self._damaged(f"a pipeline that cannot be read: {error.message}") from None
-
-    def _damaged(self, what: str) -> QBCompilerError:
-        return QBCompilerError(
-            f"{str(self.source)!r} records {what}", code="INVALID_SNAPSHOT", hint="build the file again from its source"
-        )
+        return module, self._record.of_source(self.source, self._external)
 
     def _read_source(self) -> ModuleOp:
         """Import the source; dimensions that stay symbolic may come from the first calibration sample."""
@@ -205,7 +189,7 @@ class _Run:
             self.ctx.target = find_target(chosen, self.ctx)
             self._bind_target(chosen)
         # How a device was named depends on the route, so artifacts do not record it.
-        self._unrecorded = set(self.ctx.notices)
+        self._record.unrecorded = set(self.ctx.notices)
 
     def _bind_target(self, chosen: str | Path) -> None:
         """Plan again where the target was not given: which core modes there are depends on it."""
@@ -234,147 +218,57 @@ class _Run:
         total = sum(len(steps_of(self.plan.pipelines[phase])) for phase in phases)
         progress = Progress(self.options.on_event, total)
         progress.tell_notices(self.ctx)
+        watching = self._instrumentations(progress)
+        manifest = base
+        for phase in phases:
+            self.options.on_event(Event("phase", phase, progress.done, total))
+            self.timing.phase = phase
+            manifest = self._before(phase, module, manifest)
+            self._run_phase(phase, module, watching)
+            manifest = self._after(phase, module, manifest)
+        progress.tell_notices(self.ctx)
+        return manifest if phases[-1] in PARSE_PHASES else self._record.quantized(manifest, self.plan, phases)
+
+    def _instrumentations(self, progress: Progress) -> list[Instrumentation]:
         watching: list[Instrumentation] = [self.timing, progress]
         if self.options.dump_ir is not None:
             watching.append(DumpOnChange(self.options.dump_ir, write_ir))
         if self.options.crash_reproducer is not None:
             watching.append(CrashReproducer(self.options.crash_reproducer, write_ir))
-        manifest = base
-        for phase in phases:
-            self.options.on_event(Event("phase", phase, progress.done, total))
-            self.timing.phase = phase
-            if phase == "quantize":
-                require_fixed_inputs(module, is_snapshot=self.source.suffix.lower() == ".mblt")
-                for notice in self.plan.notices:
-                    self.ctx.notice(notice)
-                manifest = self._with_graph(manifest, module)
-                self._save_config()
-            run_pipeline(
-                module,
-                self.plan.pipelines[phase],
-                self.ctx,
-                instrumentations=watching,
-                verify_each=self.options.verify_each,
-            )
-            if phase == "convert":
-                forget_value_names(module)
-                manifest = self._with_graph(self._parsed_manifest(manifest), module)
-                self._write_preview(module, manifest)
-            if phase == "quantize":
-                manifest = self._with_calibration(manifest)
-                self._save_widths()
-                self._save_samples(module)
-        progress.tell_notices(self.ctx)
-        return manifest if phases[-1] in PARSE_PHASES else self._quantized_manifest(manifest, phases)
+        return watching
 
-    def _save_config(self) -> None:
-        """Write the resolved configuration with the paths of this run, so that it can be given again."""
-        if self.options.config_save_path is None or self.plan.config is None:
-            return
-        from qbc.config.files import write_config
+    def _before(self, phase: str, module: ModuleOp, manifest: Manifest) -> Manifest:
+        """Do what comes before a phase: quantization needs fixed inputs and writes down how it was configured."""
+        if phase != "quantize":
+            return manifest
+        require_fixed_inputs(module, is_snapshot=self.source.suffix.lower() == ".mblt")
+        for notice in self.plan.notices:
+            self.ctx.notice(notice)
+        save_config(self.options.config_save_path, self.plan, self.source, self.output)
+        return self._record.with_graph(manifest, module)
 
-        paths = {"model_paths": [str(self.source)], "save_paths": [str(self.output)]}
-        config = self.plan.config.model_copy(update={**paths, "calib_data_path": _as_paths(self.plan.calibration)})
-        write_config(self.options.config_save_path, config.grouped())
+    def _run_phase(self, phase: str, module: ModuleOp, watching: list[Instrumentation]) -> None:
+        """Run the pipeline of a phase; a wrong option that the configuration set is told by its key."""
+        pipeline, verify_each = self.plan.pipelines[phase], self.options.verify_each
+        try:
+            run_pipeline(module, pipeline, self.ctx, instrumentations=watching, verify_each=verify_each)
+        except OptionError as error:
+            key = self.plan.setting_of(error.pass_name, error.option)
+            if key is None:
+                raise
+            raise error.of_setting(key) from None
 
-    def _save_samples(self, module: ModuleOp) -> None:
-        """Write calibration samples where the section saveSample asks for them."""
-        if self.plan.config is None or not self.plan.config.save_sample.apply:
-            return
-        from qbc.driver.save_samples import save_samples
-
-        save_samples(module, self.ctx, self.plan.config.save_sample)
-
-    def _save_widths(self) -> None:
-        """Write the bits of each layer where `bit.saveInfo.savePath` asks for them."""
-        path = "" if self.plan.config is None else self.plan.config.bit.save_info.save_path
-        if not path:
-            return
-        from qbc.config.files import write_config
-
-        accuracy = self.ctx.report.get("accuracy")
-        layers = {} if accuracy is None else {layer.layer: layer.bits for layer in accuracy.layers}
-        write_config(Path(path), {"layers": layers})
-
-    def _write_preview(self, module: ModuleOp, manifest: Manifest) -> None:
-        """Write the parsed graph for viewing, before quantization changes it."""
-        if self.options.preview is None:
-            return
-        from dataclasses import replace
-
-        from qbc.artifact.mblt import write_mblt
-
-        write_mblt(self.options.preview, module, self.ctx.store, replace(manifest, preview=True))
-
-    def _parsed_manifest(self, base: Manifest) -> Manifest:
-        """Manifest of the `.mblt`; the same whether the file is written or not."""
-        from dataclasses import replace
-
-        target = self.ctx.target.name if self.options.target is not None and self.ctx.target is not None else None
-        reports = {"conversion": self.ctx.report.get("conversion", [])}
-        return replace(
-            base, pipeline=self.plan.text(PARSE_PHASES), target=target, notices=self._notices(base), reports=reports
-        )
-
-    def _with_graph(self, base: Manifest, module: ModuleOp) -> Manifest:
-        """Add the digest of the parsed graph, unless the snapshot that was read has it."""
-        from dataclasses import replace
-
-        if not self.options.provenance:
-            return replace(base, provenance={})
-        if "graph" in base.provenance:
-            return base
-        from qbc.driver.provenance import RECORD_VERSION, graph_record
-
-        return replace(
-            base, provenance={"record_version": RECORD_VERSION, **base.provenance, "graph": graph_record(module)}
-        )
-
-    def _with_calibration(self, base: Manifest) -> Manifest:
-        """Add what the quantized program depends on beside the graph: versions, device, configuration, samples."""
-        from dataclasses import replace
-
-        from qbc.artifact.manifest import tool_versions
-
-        versions = tool_versions()
-        if not self.options.provenance:
-            return replace(base, versions=versions)
-        from qbc.driver.provenance import calibration_record, matching_presets
-
-        record = {
-            **base.provenance,
-            "target_digest": self.ctx.target.digest,
-            "calibration": calibration_record(self.ctx),
-        }
-        if self.plan.config is not None:
-            record["presets"] = matching_presets(self.plan.config)
-        if base.versions != versions:
-            record["parsed_with"] = base.versions
-        return replace(base, versions=versions, provenance=record)
-
-    def _quantized_manifest(self, base: Manifest, phases: Sequence[str]) -> Manifest:
-        from dataclasses import replace
-
-        done = tuple(phase for phase in phases if phase in QUANTIZE_PHASES)
-        pipeline = str(complete(parse_pipeline(base.pipeline) + parse_pipeline(self.plan.text(done))))
-        reports = dict(base.reports)
-        if "encode" in done and self.ctx.report.get(IMAGES_REPORT):
-            self.ctx.report["latency"] = reports["latency"] = latency_report(self.ctx)
-        return replace(
-            base,
-            pipeline=pipeline,
-            config=self.plan.config_dict(),
-            target=self.ctx.target.name,
-            notices=self._notices(base),
-            reports=reports,
-        )
-
-    def _notices(self, base: Manifest) -> list[str]:
-        """Notices of the artifact: those of the snapshot it comes from, then those of this run."""
-        samples = self.ctx.samples
-        unrecorded = self._unrecorded | (samples.told if isinstance(samples, BoundSamples) else set())
-        fresh = [notice for notice in self.ctx.notices if notice not in unrecorded]
-        return list(dict.fromkeys([*base.notices, *fresh]))
+    def _after(self, phase: str, module: ModuleOp, manifest: Manifest) -> Manifest:
+        """Do what follows a phase: the record grows, and files beside the result are written."""
+        if phase == "convert":
+            forget_value_names(module)
+            manifest = self._record.parsed(manifest, self.plan, module)
+            save_preview(self.options.preview, module, self.ctx, manifest)
+        if phase == "quantize":
+            manifest = self._record.with_calibration(manifest, self.plan)
+            save_widths(self.plan, self.ctx)
+            save_chosen_samples(self.plan, module, self.ctx)
+        return manifest
 
     def _write(self, module: ModuleOp, manifest: Manifest, last_phase: str) -> None:
         if last_phase == "convert" and self.output.suffix.lower() != ".mlir":
@@ -385,53 +279,3 @@ class _Run:
             write_program(self.output, module, self.ctx, manifest)
         else:
             write_ir(module, self.ctx, self.output)
-
-
-def _is_conversion_row(row: object) -> bool:
-    keys = ("node", "operator", "reason")
-    return isinstance(row, dict) and all(isinstance(row.get(key), str) for key in keys)
-
-
-# --- helpers -----------------------------------------------------------------------------------------------------
-
-_PHASE_OF_DIALECT = {"npu": "encode", "quant": "lower", "mblt": "quantize", "framework": "import"}
-
-
-def _as_paths(calibration: Any) -> list[str]:
-    """Return calibration data as the configuration records it; arrays in memory have no path."""
-    entries = calibration if isinstance(calibration, list | tuple) else [calibration]
-    return [str(entry) for entry in entries if isinstance(entry, str | Path)]
-
-
-def _first_phase(module: ModuleOp) -> str:
-    """Return the phase that goes on from a module: the most lowered dialect in it decides."""
-    present = {Dialect.split_name(op.name)[0] for op in module.walk() if "." in op.name}
-    if "framework" in present and not any("mblt.name" in _argument_keys(op) for op in module.ops):
-        return "import"
-    for dialect, phase in _PHASE_OF_DIALECT.items():
-        if dialect in present:
-            return phase
-    return "quantize"
-
-
-def _argument_keys(op: Any) -> set[str]:
-    from xdsl.dialects.func import FuncOp
-
-    if not isinstance(op, FuncOp):
-        return set()
-    return {key for attributes in argument_attributes(op) for key in attributes}
-
-
-def forget_value_names(module: ModuleOp) -> None:
-    """Drop the name hints of values and positions in text, which snapshots do not keep, so that both routes agree."""
-    from xdsl.dialects.builtin import UnknownLoc
-
-    for op in module.walk():
-        for result in op.results:
-            result.name_hint = None
-        for region in op.regions:
-            for block in region.blocks:
-                for argument in block.args:
-                    argument.name_hint = None
-        if not names_source(op.location):
-            op.location = UnknownLoc()

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from qbc.atomic import write_file
 from qbc.driver.blobs import sidecar, write_blobs
 from qbc.driver.context import DriverContext
-from qbc.errors import QBCompilerError
+from qbc.errors import ArgumentError, QBCompilerError
 from qbc.passes.base import CompileContext
 from qbc.pipelines.text import parse_ir, print_ir
 
@@ -33,10 +33,10 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise QBCompilerError(f"cannot read {str(path)!r}: {error.strerror}", code="ARGUMENT_ERROR") from None
+        raise ArgumentError(f"cannot read {str(path)!r}: {error.strerror}") from None
     except ValueError:  # bytes that are not UTF-8, or a path that no file can have
-        raise QBCompilerError(
-            f"{str(path)!r} is not text", code="ARGUMENT_ERROR", hint="inputs are .mlir, .onnx, .mblt and .mxq files"
+        raise ArgumentError(
+            f"{str(path)!r} is not text", hint="inputs are .mlir, .onnx, .mblt and .mxq files"
         ) from None
 
 
@@ -51,9 +51,8 @@ def check_source(path: Path) -> None:
             hint="export the model to ONNX",
         )
     if suffix not in (".onnx", ".mblt", ".mlir"):
-        raise QBCompilerError(
+        raise ArgumentError(
             f"{str(path)!r} has no suffix of a model",
-            code="ARGUMENT_ERROR",
             hint="models are .onnx, .mblt or .mlir files",
         )
 
@@ -94,11 +93,11 @@ def require_file(path: Path) -> None:
     try:
         exists = path.exists()
     except OSError as error:
-        raise QBCompilerError(f"cannot read {str(path)!r}: {error.strerror}", code="ARGUMENT_ERROR") from None
+        raise ArgumentError(f"cannot read {str(path)!r}: {error.strerror}") from None
     if not exists:
-        raise QBCompilerError(f"file {str(path)!r} does not exist", code="ARGUMENT_ERROR")
+        raise ArgumentError(f"file {str(path)!r} does not exist")
     if not path.is_file():
-        raise QBCompilerError(f"{str(path)!r} is not a file", code="ARGUMENT_ERROR")
+        raise ArgumentError(f"{str(path)!r} is not a file")
 
 
 def add_sidecar(path: Path, ctx: DriverContext) -> None:

@@ -11,6 +11,17 @@ if TYPE_CHECKING:
     from qbc.config import CompileConfig
 
 
+# Options of these passes, and the fields of the configuration that they come from.
+INPUT_OPTIONS = {
+    ("mblt-uint8-inputs", "inputs"): "uint8_input.inputs",
+    ("mblt-fuse-letterbox", "inputs"): "preprocessing.input_configs",
+    ("mblt-fuse-letterbox", "exclude"): "preprocessing.input_configs",
+    ("mblt-fuse-normalize", "inputs"): "preprocessing.input_configs",
+    ("mblt-fuse-normalize", "exclude"): "preprocessing.input_configs",
+    ("mblt-add-outputs", "layers"): "extra_output.layers",
+}
+
+
 def input_passes(config: CompileConfig) -> Pipeline:
     """Return the passes that the sections uint8Input and preprocessing ask for.
 

@@ -333,9 +333,7 @@ def _finish(ctx: DriverContext, options: argparse.Namespace) -> None:
 def _pipeline_of_reproducer(text: str) -> Pipeline:
     match = _REPRODUCER.search(text)
     if match is None:
-        raise QBCompilerError(
-            "the input is not a reproducer: it has no '// qbc-opt reproducer:' line", code="ARGUMENT_ERROR"
-        )
+        raise ArgumentError("the input is not a reproducer: it has no '// qbc-opt reproducer:' line")
     return parse_pipeline(match["pipeline"])
 
 

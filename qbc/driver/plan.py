@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qbc.driver.candidates import PERCENTILES, chosen_percentile
 from qbc.driver.events import EventSink, ignore
-from qbc.driver.input_passes import input_passes, output_passes
+from qbc.driver.input_passes import INPUT_OPTIONS, input_passes, output_passes
 from qbc.driver.scheme import core_mode
 from qbc.modes import SINGLE
 from qbc.pipelines.grammar import Pipeline, PipelineError, parse_pipeline
@@ -58,7 +59,7 @@ class Plan:
     """Resolved configuration and complete pipelines; `notices` are what resolving has to tell.
 
     `config` is None for plans that only parse, unless something was configured. `calibration` is what the arguments
-    give, else what the configuration names.
+    give, else what the configuration names. `is_edited` says that a pipeline text came from the user.
     """
 
     config: CompileConfig | None
@@ -66,6 +67,7 @@ class Plan:
     notices: tuple[str, ...]
     calibration: Any = None
     random_calibration: bool = False
+    is_edited: bool = False
 
     def text(self, phases: tuple[str, ...] | None = None) -> str:
         """Return one pipeline text for some phases (by default all of the plan), with every option written out."""
@@ -73,6 +75,17 @@ class Plan:
         for phase in self.pipelines if phases is None else phases:
             whole = whole + self.pipelines[phase]
         return str(complete(whole))
+
+    def setting_of(self, name: str | None, option: str) -> str | None:
+        """Return the configuration key that set an option of a pass, None where a pipeline text did."""
+        if self.config is None or name is None or self.is_edited:
+            return None
+        from qbc.config.fields import key_of, pass_options
+
+        changed = {path: entry.targets for path, entry in pass_options(self.config).items() if not entry.is_default}
+        placed = [path for path, targets in changed.items() if (name, option) in targets]
+        path = INPUT_OPTIONS.get((name, option)) or next(iter(placed), None)
+        return None if path is None else key_of(path)
 
     def config_dict(self) -> dict[str, Any]:
         """Return the configuration as snapshots record it (no paths)."""
@@ -90,6 +103,8 @@ def make_plan(options: CompileOptions, phases: tuple[str, ...] = PHASES) -> Plan
         pipelines = _edited(options.pipeline, phases)
         if config is not None and config.inference_scheme != SINGLE:
             warnings = (*warnings, "inference_scheme has no effect: the pipeline text says the core mode")
+        if config is not None and config.calibration.statistics.apply and config.calibration.statistics.percentiles:
+            warnings = (*warnings, f"{PERCENTILES} has no effect: the pipeline text says the percentile")
         return _with_data(options, config, pipelines, warnings)
     if config is None:
         preset = load_preset(options.preset or DEFAULT_PRESET)
@@ -98,15 +113,9 @@ def make_plan(options: CompileOptions, phases: tuple[str, ...] = PHASES) -> Plan
     mode, mode_notices = core_mode(config.inference_scheme, options.target)
     if mode != SINGLE:
         changes["inferenceScheme"] = [("npu-assign-mode", "mode", mode)]
-    statistics = config.calibration.statistics
-    if statistics.apply and statistics.percentiles:
-        percentile = statistics.percentiles[statistics.percentile_index]
-        changes["calibration.statistics.percentiles"] = [("quant-assign-ranges", "percentile", percentile)]
-        if len(statistics.percentiles) > 1:
-            one = (
-                f"one program is written, with percentile {percentile:g} (percentileIndex), not one for each candidate"
-            )
-            mode_notices = (*mode_notices, one)
+    percentile, candidate_notices = chosen_percentile(config)
+    if percentile is not None:
+        changes[PERCENTILES] = [("quant-assign-ranges", "percentile", percentile)]
     default = load_preset(DEFAULT_PRESET)
     flat = [change for group in changes.values() for change in group]
     pipelines = {}
@@ -124,7 +133,7 @@ def make_plan(options: CompileOptions, phases: tuple[str, ...] = PHASES) -> Plan
     unplaced = [path for path, group in changes.items() if not any((item[0], item[1]) in placed for item in group)]
     quantizes = "quantize" in phases
     notices = [f"{path} has no effect: no pass of the pipelines takes it" for path in unplaced if quantizes]
-    return _with_data(options, config, pipelines, (*warnings, *mode_notices, *notices))
+    return _with_data(options, config, pipelines, (*warnings, *mode_notices, *candidate_notices, *notices))
 
 
 def resolve_options(options: CompileOptions, *, features: bool = True) -> Resolved:
@@ -176,9 +185,9 @@ def _changes(config: CompileConfig) -> dict[str, list[tuple[str, str, Any]]]:
     from qbc.config.fields import key_of, pass_options
 
     return {
-        key_of(path): [(name, option, value) for name, option in targets]
-        for path, (value, is_default, targets) in pass_options(config).items()
-        if not is_default
+        key_of(path): [(name, option, entry.value) for name, option in entry.targets]
+        for path, entry in pass_options(config).items()
+        if not entry.is_default
     }
 
 
@@ -206,4 +215,5 @@ def _with_data(
         notices = (*notices, "calibDataPaths of the configuration is not read: use_random_calib is given")
     if calibration is not None and (random or (config is not None and config.use_random_calib)):
         notices = (*notices, "use_random_calib has no effect: there is calibration data")
-    return Plan(config, pipelines, notices, calibration, random and calibration is None)
+    is_edited = options.pipeline is not None
+    return Plan(config, pipelines, notices, calibration, random and calibration is None, is_edited)

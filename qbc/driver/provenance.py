@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 
 from qbc.dialects.common.graph import argument_names, source_layouts
 from qbc.driver.samples import BoundSamples
-from qbc.errors import QBCompilerError
+from qbc.errors import ArgumentError
 from qbc.passes.base import CompileContext
 
 if TYPE_CHECKING:
@@ -137,9 +137,8 @@ def check_source(record: Mapping[str, Any], model: Path) -> None:
 
     known = record.get("source")
     if known is None:
-        raise QBCompilerError(
+        raise ArgumentError(
             "the file does not record its source model",
-            code="ARGUMENT_ERROR",
             hint="it was made with QBCOMPILER_PROVENANCE=0",
         )
     check_model_file(model)
@@ -149,8 +148,7 @@ def check_source(record: Mapping[str, Any], model: Path) -> None:
     found = source_record(model, external)
     different = [key for key in ("format", "sha256", "external_data") if found[key] != known.get(key)]
     if different:
-        raise QBCompilerError(
+        raise ArgumentError(
             f"{str(model)!r} is not the recorded source model: {' and '.join(different)} differ",
-            code="ARGUMENT_ERROR",
             hint="compare with the record that `qbcompiler info` shows",
         )

@@ -6,11 +6,11 @@ import difflib
 from collections.abc import Container, Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from qbc.errors import ArgumentError
+from qbc.errors import OptionError
 
 
 def matching_names(patterns: Sequence[str], names: Iterable[str], option: str) -> set[str]:
-    """Return the names that are listed or match a glob; a pattern without any match is ARGUMENT_ERROR.
+    """Return the names that are listed or match a glob; a pattern without any match is OptionError.
 
     The name of a fused layer as lists and reports show it (`conv + relu` or `conv, relu`) stands for its parts.
     """
@@ -34,10 +34,11 @@ def _parts(pattern: str, known: Container[str]) -> list[str]:
     return []
 
 
-def _unmatched(pattern: str, known: Sequence[str], option: str) -> ArgumentError:
+def _unmatched(pattern: str, known: Sequence[str], option: str) -> OptionError:
     near = difflib.get_close_matches(pattern, known, n=3, cutoff=0.4)
     what = "matches no layer" if any(mark in pattern for mark in "*?[") else "is the name of no layer"
-    return ArgumentError(
-        f"{option}: {pattern!r} {what}",
+    return OptionError(
+        option,
+        f"{pattern!r} {what}",
         hint=f"Nearest names: {', '.join(near)}." if near else "`info --layers` lists the names",
     )

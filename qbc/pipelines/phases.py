@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from qbc.errors import ConfigError, QBCompilerError
+from qbc.errors import ArgumentError, ConfigError, QBCompilerError
 from qbc.pipelines.grammar import Nest, PassCall, Pipeline, PipelineError, Value, did_you_mean, parse_pipeline
 from qbc.structured_text import parse_structured
 
@@ -71,7 +71,7 @@ def _find(name: str, near: Path | None) -> Path:
     if name.endswith((".yaml", ".yml")):
         path = Path(name)
         if not path.is_file():
-            raise QBCompilerError(f"preset file {name!r} does not exist", code="ARGUMENT_ERROR")
+            raise ArgumentError(f"preset file {name!r} does not exist")
         return path
     directories = _directories() if near is None else [near, *_directories()]
     if _NAME.fullmatch(name):
@@ -80,7 +80,7 @@ def _find(name: str, near: Path | None) -> Path:
             if path.is_file():
                 return path
     hint = did_you_mean(name, preset_names()) or f"choose one of {', '.join(preset_names())}"
-    raise QBCompilerError(f"unknown config preset {name!r}", code="ARGUMENT_ERROR", hint=hint)
+    raise ArgumentError(f"unknown config preset {name!r}", hint=hint)
 
 
 def _stamp(path: Path) -> int:

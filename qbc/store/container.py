@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from qbc.atomic import atomic_write
-from qbc.errors import QBCompilerError
+from qbc.errors import ArgumentError, QBCompilerError
 from qbc.store.store import map_file
 
 ALIGNMENT_BYTES = 64
@@ -107,7 +107,7 @@ def read_container(path: str | os.PathLike[str], kind: str | None = None, *, ver
         data = map_file(location)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise QBCompilerError(f"cannot read {str(location)!r}: {reason}", code="ARGUMENT_ERROR") from None
+        raise ArgumentError(f"cannot read {str(location)!r}: {reason}") from None
     if len(data) < _HEADER.size:
         raise _invalid(location, "is too short for a snapshot")
     magic, found_kind, version, count, file_size, checksum = _HEADER.unpack(data[: _HEADER.size])

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, FusedLoc
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
-from qbc.errors import ConfigError
+from qbc.errors import OptionError
 
 
 def argument_names(func: FuncOp) -> list[str]:
@@ -45,17 +45,17 @@ def set_argument_attribute(func: FuncOp, index: int, name: str, value: Attribute
     func.arg_attrs = ArrayAttr(entries)
 
 
-def chosen_arguments(func: FuncOp, names: Sequence[str]) -> list[int]:
+def chosen_arguments(func: FuncOp, names: Sequence[str], option: str = "inputs") -> list[int]:
     """Return the positions of the arguments with the given names, of all where none is given.
 
-    Raises CONFIG_ERROR with the near names for a name that no argument has.
+    Raises OptionError (CONFIG_ERROR) with the near names for a name that no argument has; `option` is where it stands.
     """
     known = argument_names(func)
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"inputs are {', '.join(known)}"
-            raise ConfigError(f"{name!r} is no input of the model", hint=hint)
+            raise OptionError(option, f"{name!r} is no input of the model", code="CONFIG_ERROR", hint=hint)
     return [index for index, name in enumerate(known) if not names or name in names]
 
 

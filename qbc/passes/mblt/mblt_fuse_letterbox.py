@@ -77,7 +77,7 @@ class FuseLetterboxPass(FunctionPass):
         )
 
     def _chosen(self, func: FuncOp) -> list[int]:
-        chosen_arguments(func, self.exclude)  # names must exist
+        chosen_arguments(func, self.exclude, "exclude")  # names must exist
         names = argument_names(func)
         found = chosen_arguments(func, self.inputs)
         if not self.inputs:

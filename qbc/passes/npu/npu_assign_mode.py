@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import StringAttr
 
 from qbc.dialects.npu import ProgramOp
-from qbc.errors import QBCompilerError
+from qbc.errors import ArgumentError, QBCompilerError
 from qbc.modes import ALL, MODE_NAMES, SINGLE
 from qbc.passes.base import CompileContext
 from qbc.passes.npu.programs import ProgramPass, target_of
@@ -30,9 +30,7 @@ class NpuAssignMode(ProgramPass):
     def run(self, op: ProgramOp, ctx: CompileContext) -> None:
         if self.mode not in (*MODE_NAMES, ALL):
             choices = ", ".join((*MODE_NAMES, ALL))
-            raise QBCompilerError(
-                f"unknown core mode {self.mode!r}", code="ARGUMENT_ERROR", hint=f"choose one of {choices}"
-            )
+            raise ArgumentError(f"unknown core mode {self.mode!r}", hint=f"choose one of {choices}")
         target = target_of(ctx)
         if self.mode != ALL and self.mode not in target.modes:
             raise QBCompilerError(
