@@ -14,6 +14,7 @@ from qbc.config.files import config_text
 from qbc.config.model import GROUPS
 from qbc.config.section import ConfigSection, section_class
 from qbc.pipelines.phases import PHASES, load_preset, preset_names
+from qbcompiler.result_keys import ResultKeys
 
 NOTE = "<!-- Made by docs/generate.py; edit the docstrings in the code instead. -->\n"
 KINDS = {"option": "", "driver": "", "notice": "noted: ", "refused": "refused: "}
@@ -137,7 +138,7 @@ def presets_page() -> str:
 
 def commands_page() -> str:
     """Return the page of all commands with their flags, and of the JSON lines."""
-    from qbcompiler import channel
+    from qbcompiler import channel, result_keys
     from qbcompiler.parser import build_parser
 
     parser = build_parser()
@@ -150,7 +151,14 @@ def commands_page() -> str:
     for name, command in action.choices.items():
         parts.extend(_command(name, command))
     parts.append(f"# JSON lines\n\n{inspect.cleandoc(channel.__doc__ or '')}\n")
+    parts.append(f"## Results\n\n{inspect.cleandoc(result_keys.__doc__ or '')}\n")
+    parts.append("| command | data |\n| --- | --- |\n" + "\n".join(_result(row) for row in result_keys.RESULTS) + "\n")
     return "\n".join(parts)
+
+
+def _result(row: ResultKeys) -> str:
+    call = f"`{row.command}`" + (f" ({row.flags})" if row.flags else "")
+    return f"| {call} | {'; '.join(f'`{key}`: {text}' for key, text in row.keys.items())} |"
 
 
 def _command(name: str, command: argparse.ArgumentParser) -> Iterator[str]:
