@@ -24,3 +24,15 @@ func.func @square_matrix(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
   %0 = mblt.transpose %x {permutation = [1, 0]} : tensor<3x3xf32> -> tensor<3x3xf32>
   func.return %0 : tensor<3x3xf32>
 }
+
+// -----
+
+// A slice of an axis of unknown size keeps the type, but not all elements.
+// CHECK-LABEL: func.func @unknown_size
+// CHECK-NEXT: mblt.slice %x {starts = [0, 0], ends = [5, 3]
+// CHECK-NEXT: func.return %0, %x
+func.func @unknown_size(%x: tensor<?x3xf32>) -> (tensor<?x3xf32>, tensor<?x3xf32>) {
+  %0 = mblt.slice %x {starts = [0, 0], ends = [5, 3], steps = [1, 1]} : tensor<?x3xf32> -> tensor<?x3xf32>
+  %1 = mblt.slice %x {starts = [0, 0], ends = [9223372036854775807, 3], steps = [1, 1]} : tensor<?x3xf32> -> tensor<?x3xf32>
+  func.return %0, %1 : tensor<?x3xf32>, tensor<?x3xf32>
+}

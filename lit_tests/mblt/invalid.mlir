@@ -285,3 +285,43 @@ func.func @main(%x: tensor<2x3xf32>) {
   %0 = mblt.gather %x, %x {axis = 0} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3x3xf32>
   func.return
 }
+
+// -----
+
+func.func @main(%x: tensor<2x3xi32>) {
+  // expected-error@+1 {{expected floating-point elements, got i32}}
+  %0 = mblt.sigmoid %x : tensor<2x3xi32> -> tensor<2x3xi32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<2x3xi32>) {
+  // expected-error@+1 {{expected floating-point elements, got i32}}
+  %0 = mblt.reduce_mean %x {axes = [1], keep_dims = true} : tensor<2x3xi32> -> tensor<2x1xi32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<2x3xi32>) {
+  // expected-error@+1 {{expected floating-point elements, got i32}}
+  %0 = mblt.pow %x, %x : (tensor<2x3xi32>, tensor<2x3xi32>) -> tensor<2x3xi32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<2x3xi32>) {
+  // expected-error@+1 {{expected elements of i1, got i32}}
+  %0 = mblt.logical_and %x, %x : (tensor<2x3xi32>, tensor<2x3xi32>) -> tensor<2x3xi1>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<2x3xi32>) {
+  // expected-error@+1 {{expected elements of i1, got i32}}
+  %0 = mblt.logical_not %x : tensor<2x3xi32> -> tensor<2x3xi32>
+  func.return
+}

@@ -289,7 +289,8 @@ class _Exporter:
                 node.attribute.append(onnx.helper.make_attribute(name, graph))
         for name, value in values.items():
             if isinstance(value, RawAttr) and value.kind.data == "GRAPH":
-                graph = self.body_graph(op.regions[value.payload[0]], f"{node.name}_{name}")
+                region = op.regions[int.from_bytes(value.payload, "big")]
+                graph = self.body_graph(region, f"{node.name}_{name}")
                 node.attribute.append(onnx.helper.make_attribute(name, graph))
             else:
                 node.attribute.append(self._attribute(name, value))

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.utils.exceptions import VerifyException
 
 DYNAMIC = DYNAMIC_INDEX
+OPEN_END = 2**63 - 1  # the end of a slice that keeps all of an unknown size
 
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ class ReluOp(UnaryOp):
     """`y = max(x, 0)`."""
 
     name = "mblt.relu"
+    TAKES_INTEGERS: ClassVar[bool] = True
 
 
 @irdl_op_definition
@@ -86,6 +87,7 @@ class AbsOp(UnaryOp):
     """`y = |x|`."""
 
     name = "mblt.abs"
+    TAKES_INTEGERS: ClassVar[bool] = True
 
 
 @irdl_op_definition
@@ -93,6 +95,7 @@ class NegOp(UnaryOp):
     """`y = -x`."""
 
     name = "mblt.neg"
+    TAKES_INTEGERS: ClassVar[bool] = True
 
 
 @irdl_op_definition
@@ -149,6 +152,7 @@ class SquareOp(UnaryOp):
     """`y = x * x`."""
 
     name = "mblt.square"
+    TAKES_INTEGERS: ClassVar[bool] = True
 
 
 @irdl_op_definition

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Self, cast
+from typing import ClassVar, Self, cast
 
-from xdsl.dialects.builtin import LocationAttr, TensorType
+from xdsl.dialects.builtin import AnyFloat, LocationAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import base, operand_def, result_def, traits_def
 from xdsl.rewriter import Rewriter
@@ -92,12 +92,21 @@ class MbltOp(PlainFormOp, ABC):
 
 
 class UnaryOp(MbltOp):
-    """`y[i] = f(x[i])`: shape and element type are kept."""
+    """`y[i] = f(x[i])`: shape and element type are kept; a function of floats unless the class takes integers too."""
 
+    TAKES_INTEGERS: ClassVar[bool] = False
     x = operand_def(TENSOR)
 
     def infer_result_type(self) -> Attribute:
+        if not self.TAKES_INTEGERS:
+            check_floats(self)
         return self.operands[0].type
+
+
+def check_floats(op: Operation) -> None:
+    """Check that the first operand holds floating-point elements."""
+    element = element_of(op.operands[0])
+    require(isinstance(element, AnyFloat), "expected floating-point elements, got {}", element)
 
 
 def _agrees(inferred: Attribute, actual: Attribute) -> bool:

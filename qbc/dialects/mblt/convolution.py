@@ -10,7 +10,7 @@ from xdsl.irdl import base, irdl_op_definition, operand_def, opt_prop_def, prop_
 from qbc.dialects.blob import BlobAttr
 from qbc.dialects.common.properties import int_list_prop, int_prop, opt_f64_prop, opt_str_prop
 from qbc.dialects.common.shapes import DYNAMIC, window_size
-from qbc.dialects.mblt.base import TENSOR, MbltOp, check_activation, check_blob, require, shape_of
+from qbc.dialects.mblt.base import TENSOR, MbltOp, check_activation, check_blob, check_floats, require, shape_of
 
 WINDOW_DEFAULTS: dict[str, object] = {"strides": [1, 1], "padding": [0, 0, 0, 0], "dilations": [1, 1]}
 
@@ -19,6 +19,7 @@ def check_window(op: MbltOp) -> None:
     """Check kernel, strides, padding [top, left, bottom, right] and dilations of an op on N, H, W, C."""
     x = op.operands[0].type
     require(len(shape_of(op.operands[0])) == 4, "expected an operand N, H, W, C of rank 4, got {}", x)
+    check_floats(op)
     for name, length, least in (("kernel", 2, 1), ("strides", 2, 1), ("dilations", 2, 1), ("padding", 4, 0)):
         values = op.ints(name)
         require(len(values) == length, "expected {} values in {}, got {}", length, name, list(values))

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def
 
 from qbc.dialects.common.properties import opt_f64_prop, opt_str_prop
 from qbc.dialects.common.shapes import broadcast
-from qbc.dialects.mblt.base import TENSOR, MbltOp, UnaryOp, check_activation, element_of, require, shape_of
+from qbc.dialects.mblt.base import (
+    TENSOR,
+    MbltOp,
+    UnaryOp,
+    check_activation,
+    check_floats,
+    element_of,
+    require,
+    shape_of,
+)
 
 
 class BinaryOp(MbltOp):
@@ -96,6 +107,10 @@ class PowOp(ArithmeticOp):
 
     name = "mblt.pow"
 
+    def check(self) -> None:
+        super().check()
+        check_floats(self)
+
 
 @irdl_op_definition
 class EqualOp(ComparisonOp):
@@ -118,15 +133,28 @@ class LessOp(ComparisonOp):
     name = "mblt.less"
 
 
+class LogicalOp(ComparisonOp):
+    """A binary op on i1."""
+
+    def check(self) -> None:
+        super().check()
+        _check_booleans(self)
+
+
+def _check_booleans(op: MbltOp) -> None:
+    element = element_of(op.operands[0])
+    require(element == i1, "expected elements of i1, got {}", element)
+
+
 @irdl_op_definition
-class LogicalAndOp(ComparisonOp):
+class LogicalAndOp(LogicalOp):
     """`y = a and b` on i1."""
 
     name = "mblt.logical_and"
 
 
 @irdl_op_definition
-class LogicalOrOp(ComparisonOp):
+class LogicalOrOp(LogicalOp):
     """`y = a or b` on i1."""
 
     name = "mblt.logical_or"
@@ -137,6 +165,10 @@ class LogicalNotOp(UnaryOp):
     """`y = not x` on i1."""
 
     name = "mblt.logical_not"
+    TAKES_INTEGERS: ClassVar[bool] = True
+
+    def check(self) -> None:
+        _check_booleans(self)
 
 
 @irdl_op_definition

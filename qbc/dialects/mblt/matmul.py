@@ -10,7 +10,7 @@ from xdsl.irdl import base, irdl_op_definition, operand_def, opt_prop_def, prop_
 from qbc.dialects.blob import BlobAttr
 from qbc.dialects.common.properties import bool_prop, opt_f64_prop, opt_str_prop
 from qbc.dialects.common.shapes import DYNAMIC, broadcast
-from qbc.dialects.mblt.base import TENSOR, MbltOp, check_activation, check_blob, require, shape_of
+from qbc.dialects.mblt.base import TENSOR, MbltOp, check_activation, check_blob, check_floats, require, shape_of
 
 
 @irdl_op_definition
@@ -27,6 +27,7 @@ class LinearOp(MbltOp):
 
     def check(self) -> None:
         check_activation(self)
+        check_floats(self)
         shape = shape_of(self.operands[0])
         require(len(shape) >= 1, "expected an operand of rank 1 or more")
         require(len(self.weight.shape) == 2, f"expected a weight of rank 2, got {self.weight.type}")

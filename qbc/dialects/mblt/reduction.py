@@ -10,7 +10,7 @@ from xdsl.irdl import irdl_op_definition, operand_def
 
 from qbc.dialects.common.properties import bool_prop, int_list_prop, int_prop
 from qbc.dialects.common.shapes import normalize_axis, reduced_shape
-from qbc.dialects.mblt.base import TENSOR, MbltOp, element_of, require, shape_of
+from qbc.dialects.mblt.base import TENSOR, MbltOp, check_floats, element_of, require, shape_of
 
 
 class ReduceOp(MbltOp):
@@ -32,8 +32,16 @@ class ReduceOp(MbltOp):
         return self.with_shape(reduced_shape(shape_of(self.operands[0]), self.ints("axes"), keep))
 
 
+class FloatReduceOp(ReduceOp):
+    """A reduction whose result is no integer where its elements are integers."""
+
+    def check(self) -> None:
+        super().check()
+        check_floats(self)
+
+
 @irdl_op_definition
-class ReduceMeanOp(ReduceOp):
+class ReduceMeanOp(FloatReduceOp):
     """`y = sum(x) / count` over `axes`."""
 
     name = "mblt.reduce_mean"
@@ -61,7 +69,7 @@ class ReduceMinOp(ReduceOp):
 
 
 @irdl_op_definition
-class ReduceL2Op(ReduceOp):
+class ReduceL2Op(FloatReduceOp):
     """`y = sqrt(sum(x^2))` over `axes`."""
 
     name = "mblt.reduce_l2"

@@ -11,7 +11,7 @@ from xdsl.irdl import irdl_op_definition, operand_def
 
 from qbc.dialects.common.properties import float_list_prop, str_prop
 from qbc.dialects.common.shapes import DYNAMIC
-from qbc.dialects.mblt.base import TENSOR, MbltOp, element_of, require, shape_of
+from qbc.dialects.mblt.base import TENSOR, MbltOp, check_floats, element_of, require, shape_of
 
 MODES = ("nearest", "linear")
 COORDINATE_MODES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
@@ -42,6 +42,7 @@ class ResizeOp(MbltOp):
 
     def check(self) -> None:
         require(len(shape_of(self.operands[0])) == 4, f"expected an operand of rank 4, got {self.operands[0].type}")
+        check_floats(self)
         for name, choices in (
             ("mode", MODES),
             ("coordinate_mode", COORDINATE_MODES),

@@ -66,7 +66,8 @@ def _tensor(array: Any, kind: torch.dtype | None, scope: Scope) -> torch.Tensor:
     """Return a result as a tensor of `kind`; where the model tells none, of the type that onnxruntime gives."""
     if not isinstance(array, (np.ndarray, np.generic)):
         raise QBCompilerError("a result that is no tensor cannot be executed here", code="UNSUPPORTED_OP")
-    tensor = torch.from_numpy(np.asarray(array))
+    data = np.asarray(array)
+    tensor = torch.from_numpy(data.view(data.dtype.name))  # onnxruntime's uint64 is another type of the same name
     return tensor.to(kind or (scope.float_type if tensor.is_floating_point() else tensor.dtype))
 
 

@@ -216,7 +216,8 @@ class _Builder:
         regions: list[Region] = []
         for attribute in sorted(node.attribute, key=lambda item: item.name):
             if attribute.type == onnx.AttributeProto.GRAPH:
-                attributes[attribute.name] = RawAttr.of("GRAPH", bytes([len(regions)]))
+                number = len(regions)
+                attributes[attribute.name] = RawAttr.of("GRAPH", number.to_bytes(1 + number.bit_length() // 8, "big"))
                 regions.append(self._region(attribute.g, scope))
             else:
                 attributes[attribute.name] = self._attributes.value(attribute, None, node.name)

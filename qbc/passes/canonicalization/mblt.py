@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from qbc.dialects.common.access import integers
+from qbc.dialects.common.shapes import OPEN_END
 from qbc.dialects.mblt import (
     AddOp,
     CastOp,
@@ -68,7 +69,9 @@ class RemoveNoOp(RewritePattern):
             case ConcatOp():
                 return len(op.operands) == 1
             case SliceOp():
-                return set(integers(op, "steps")) <= {1} and not any(integers(op, "starts"))
+                shape = shape_of(op.operands[0])
+                whole = all(size >= 0 or end >= OPEN_END for size, end in zip(shape, integers(op, "ends"), strict=True))
+                return whole and set(integers(op, "steps")) <= {1} and not any(integers(op, "starts"))
             case PadOp():
                 return not any(integers(op, "before")) and not any(integers(op, "after"))
             case TileOp():

@@ -36,7 +36,7 @@ def scaled_layer(
 
     layer = cast("MbltOp", layer)
     bias = read_optional(ctx, layer, "bias")
-    changes: dict[str, object] = dict(others or {})
+    changes: dict[str, object] = {}
     if factor is not None:
         weight = array_of(ctx, layer.properties["weight"])
         scaled = np.empty(weight.shape, np.float32)
@@ -50,7 +50,7 @@ def scaled_layer(
         bias = offset if bias is None else bias + offset
     if bias is not None:
         changes["bias"] = blob(ctx, np.asarray(bias))
-    return with_properties(layer, changes)
+    return with_properties(layer, {**changes, **(others or {})})
 
 
 def layer_of_affine(

@@ -146,6 +146,13 @@ def split_constant(ctx: CompileContext, op: Operation) -> tuple[SSAValue, SSAVal
     return (right, left) if constant_left else (left, right)
 
 
+def invertible(data: Array) -> bool:
+    """Whether one over every element is a finite float32."""
+    import numpy as np
+
+    return bool((np.abs(data) >= np.finfo(np.float32).tiny).all())
+
+
 def new_constant(ctx: CompileContext, array: Any, dtype: str = "float32") -> ConstantOp:
     """Return an `mblt.constant` that holds `array` converted to `dtype`."""
     import numpy as np

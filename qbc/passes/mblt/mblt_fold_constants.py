@@ -34,6 +34,7 @@ from qbc.passes.mblt.matching import (
     channels_of,
     constant_data,
     has_activation,
+    invertible,
     is_float32,
     made_by,
     new_constant,
@@ -114,7 +115,7 @@ class _Normalize(RewritePattern):
         data = constant_data(self.ctx, op.operands[1])
         if data is None or isinstance(op.operands[0].owner, ConstantOp):
             return
-        if isinstance(op, DivOp) and not data.all():
+        if isinstance(op, DivOp) and not invertible(data):
             return
         import numpy as np
 

@@ -15,6 +15,7 @@ from qbc.passes.mblt.matching import (
     blob,
     constant_along,
     has_activation,
+    invertible,
     made_by,
     read_optional,
     replace_group,
@@ -70,7 +71,7 @@ class _FoldAffine(RewritePattern):
         if op.operands[0] is constant and isinstance(op, SubOp | DivOp):
             return
         data = constant_along(self.ctx, constant, source, _normalized_axes(norm, transpose))
-        if data is None or (isinstance(op, DivOp) and not data.all()):
+        if data is None or (isinstance(op, DivOp) and not invertible(data)):
             return
         scale, bias = (read_optional(self.ctx, norm, name) for name in ("scale", "bias"))
         if isinstance(op, AddOp | SubOp):

@@ -15,6 +15,7 @@ from qbc.passes.mblt.layers import scaled_layer
 from qbc.passes.mblt.matching import (
     channel_vector,
     channels_of,
+    invertible,
     made_by,
     replace_group,
     split_constant,
@@ -78,7 +79,7 @@ class _FuseBias(RewritePattern):
 def _affine(
     op: Operation, vector: Float64Array, *, constant_first: bool
 ) -> tuple[Float64Array | None, Float64Array | None] | None:
-    """Return (factor, offset) of an arithmetic op with a constant; None for `c / x` and divisions by zero."""
+    """Return (factor, offset) of an arithmetic op with a constant; None for `c / x` and divisions by (almost) zero."""
     import numpy as np
 
     if isinstance(op, AddOp):
@@ -87,6 +88,6 @@ def _affine(
         return vector, None
     if isinstance(op, SubOp):
         return (np.full_like(vector, -1.0), vector) if constant_first else (None, -vector)
-    if constant_first or not vector.all():
+    if constant_first or not invertible(vector):
         return None
     return 1.0 / vector, None

@@ -37,6 +37,8 @@ from qbc.passes.mblt.matching import (
     sweep,
 )
 
+SMALLEST = 2.0**-126  # one over a smaller factor may be no float32
+
 
 @dataclass(frozen=True)
 class FuseSoftmaxPass(FunctionPass):
@@ -175,6 +177,6 @@ class _FuseBeta(RewritePattern):
         x, factor = left, scalar(self.ctx, right)
         if factor is None and isinstance(scale, MulOp):
             x, factor = right, scalar(self.ctx, left)
-        if factor is None or factor <= 0 or x.type != value.type:
+        if factor is None or factor < SMALLEST or x.type != value.type:
             return None
         return scale, x, factor if isinstance(scale, MulOp) else 1 / factor

@@ -61,6 +61,13 @@ def test_shared_or_reversed_constants_do_not_merge() -> None:
     assert check_pass(g, func, "mblt-fold-constants") == ["add", "add", "sub", "div"]
 
 
+def test_a_divisor_whose_inverse_is_no_float_stays() -> None:
+    g = MbltGraph()
+    tiny = g.constant(np.full((1, 1, 1, 1), 1e-39))
+    func = g.finish(g.op(mblt.DivOp, g.op(mblt.MulOp, g.input(IMAGE), g.constant(np.full((1, 1, 1, 1), 1e-38))), tiny))
+    assert check_pass(g, func, "mblt-fold-constants", tolerance=1e-4) == ["mul", "div"]
+
+
 def test_normalization_folds_into_first_layer() -> None:
     g = MbltGraph()
     x = g.op(mblt.DivOp, g.op(mblt.SubOp, g.input(IMAGE), _vector(g)), _vector(g, low=2.0))

@@ -106,6 +106,46 @@ def test_kept_operators_read_framework_constants() -> None:
     assert names_of(function) == ["framework.Constant", "framework.CumSum", "mblt.constant", "mblt.add"]
 
 
+def test_a_constant_of_a_kept_operator_is_a_constant_for_the_others_too() -> None:
+    nodes = [
+        helper.make_node("Hardmax", ["w"], ["a"], name="kept"),
+        helper.make_node("Add", ["x", "w"], ["b"], name="add"),
+        helper.make_node("Sub", ["b", "a"], ["y"], name="sub"),
+    ]
+    feed = {"x": normal(2, 3)}
+    _, function, _ = convert(make_model(nodes, feed, {"w": normal(2, 3)}, ["y"]))
+    add = next(op for op in function.body.block.ops if op.name == "mblt.add")
+    assert add.operands[1].owner.name == "mblt.constant"
+
+
+INTEGERS = np.array([[3, -(2**31), 2**24 + 1], [7, 2, -2]], np.int32)
+STAYS = {
+    "the mean of integers": ("ReduceMean", [INTEGERS], [np.array([1], np.int64)], {}),
+    "the norm of integers": ("ReduceL2", [INTEGERS], [np.array([1], np.int64)], {}),
+    "the place of the least integer": ("ArgMin", [INTEGERS], [], {"axis": 1}),
+    "a power of integers": ("Pow", [INTEGERS], [np.array(0.5, np.float32)], {}),
+    "a root of integers": ("Pow", [INTEGERS], [np.array(-1, np.int32)], {}),
+    "padding that is no float32": ("Pad", [INTEGERS], [np.array([0, 1, 0, 0]), np.array(2**24 + 1, np.int32)], {}),
+    "a wide unsigned integer": ("Cast", [INTEGERS], [], {"to": 13}),
+    "an index that is outside": ("Gather", [normal(3, 4)], [np.array(5, np.int64)], {"axis": 1}),
+    "indices that are outside": ("Gather", [normal(3, 4)], [np.array([0, -5], np.int64)], {"axis": 1}),
+}
+
+
+@pytest.mark.parametrize("case", STAYS)
+def test_what_would_not_be_exact_stays(case: str) -> None:
+    operator, inputs, constants, attributes = STAYS[case]
+    model, _ = single_node(operator, inputs, constants, **attributes)
+    _, function, context = convert(model)
+    assert [entry["operator"] for entry in context.report["conversion"]] == [operator]
+    assert [name for name in names_of(function) if name.startswith("mblt.")] == []
+
+
+def test_a_square_of_integers_converts() -> None:
+    model, feed = single_node("Pow", [np.arange(-3, 5, dtype=np.int32)], [np.array(2, np.int32)])
+    assert names_of(check_conversion(model, feed)) == ["mblt.square"]
+
+
 def test_bodies_stay_with_what_they_capture() -> None:
     branches = {}
     for key, operator in (("then_branch", "Add"), ("else_branch", "Sub")):

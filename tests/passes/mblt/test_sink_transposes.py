@@ -168,6 +168,16 @@ def test_a_flatten_with_another_user_keeps_its_transpose() -> None:
     assert "transpose" in sink(graph, head, graph.op(SoftmaxOp, flat, axis=1))
 
 
+def test_a_long_chain_between_flatten_and_linear_layer() -> None:
+    graph = MbltGraph()
+    value = graph.op(TransposeOp, graph.input([2, 2, 3, 4]), permutation=[0, 3, 1, 2])
+    value = graph.op(ReshapeOp, value, result_type=tensor(2, 24))
+    for _ in range(1500):
+        value = graph.add(ReluOp.of(value), "relu")
+    names = sink(graph, graph.op(LinearOp, value, weight=graph.weight(3, 24)))
+    assert names == ["reshape", *["relu"] * 1500, "linear"]
+
+
 def test_a_linear_layer_before_a_map_takes_the_transpose() -> None:
     graph = MbltGraph()
     linear = graph.op(LinearOp, graph.input([2, 7]), weight=graph.weight(60, 7), bias=graph.weight(60))

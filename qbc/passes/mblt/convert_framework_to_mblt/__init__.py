@@ -31,7 +31,7 @@ from qbc.passes.mblt.removed_nodes import named_nodes, record_missing
 FAMILIES = (activation, convolution, elementwise, matmul, normalization, pooling, reduction, resize, shape)
 # What the arithmetic of shapes raises on attributes of a wrong length or size; import does not compare them with ranks.
 MISFITS = (ValueError, IndexError, OverflowError, ZeroDivisionError)
-SUPPORTED_ELEMENTS = frozenset({"f32", "i1", *(f"{sign}{width}" for sign in ("i", "ui") for width in (8, 16, 32, 64))})
+SUPPORTED_ELEMENTS = frozenset({"f32", "i1", "i8", "i16", "i32", "i64", "ui8"})
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,8 @@ def _drop_after(state: FunctionState, last: Operation | None) -> None:
     while op is not None and op is not last:
         emitted.append(op)
         op = op.prev_op
+    if not emitted:
+        return
     dead = {result for op in emitted for result in op.results}
     state.constants = {key: value for key, value in state.constants.items() if value not in dead}
     state.layouts = {key: value for key, value in state.layouts.items() if value not in dead}
@@ -164,12 +166,12 @@ def _keep(op: Operation, state: FunctionState) -> None:
 
 
 def _outer_value(value: SSAValue, state: FunctionState) -> SSAValue:
-    mapped = state.values.get(value)
+    mapped = state.values.get(value) or state.kept_constants.get(value)
     if mapped is not None:
         return mapped
     constant = cast("Operation", value.owner).clone()
     state.block.add_op(constant)
-    state.values[value] = constant.results[0]
+    state.kept_constants[value] = constant.results[0]
     return constant.results[0]
 
 

@@ -62,6 +62,7 @@ class FunctionState:
     block: Block
     values: dict[SSAValue, SSAValue] = field(default_factory=dict)
     constants: dict[SSAValue, SSAValue] = field(default_factory=dict)  # mblt.constant made for a framework constant
+    kept_constants: dict[SSAValue, SSAValue] = field(default_factory=dict)  # its copy, for operators that stay
     layouts: dict[tuple[SSAValue, tuple[int, ...]], SSAValue] = field(default_factory=dict)
 
 

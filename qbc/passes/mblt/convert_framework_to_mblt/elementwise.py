@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xdsl.dialects.builtin import TensorType, i1
+from xdsl.dialects.builtin import TensorType, f32, i1
 from xdsl.ir import SSAValue
 
 from qbc.dialects.mblt import (
@@ -103,21 +103,21 @@ def power(node: Node) -> SSAValue:
         number = float(exponent.reshape(-1)[0])
         if number == 1.0:
             return node.value(0)
-        if number in POWERS and element_of(node.value(0)) == node.result_type().element_type:
+        if number in POWERS:
             return node.emit(POWERS[number], node.value(0))
     base, exponent_value = equal_rank(node, 2)
-    return node.emit(PowOp, base, _cast_like(node, exponent_value, base, exponent))
+    if element_of(base) != f32:
+        node.refuse(f"element type {element_of(base)}")
+    return node.emit(PowOp, base, _as_float32(node, exponent_value, exponent))
 
 
-def _cast_like(node: Node, value: SSAValue, like: SSAValue, data: Any) -> SSAValue:
-    """Return `value` in the element type of `like`."""
-    from qbc.dialects.blob import dtype_name
-
-    if element_of(value) == element_of(like):
+def _as_float32(node: Node, value: SSAValue, data: Any) -> SSAValue:
+    """Return `value`, whose constant data is `data`, in float32."""
+    if element_of(value) == f32:
         return value
     if data is not None:
-        return node.constant_value(data.reshape(shape_of(value)).astype(dtype_name(element_of(like))))
-    return node.emit(CastOp, value, result_type=TensorType(element_of(like), list(shape_of(value))))
+        return node.constant_value(data.reshape(shape_of(value)).astype("float32"))
+    return node.emit(CastOp, value, result_type=TensorType(f32, list(shape_of(value))))
 
 
 @converts("Where")

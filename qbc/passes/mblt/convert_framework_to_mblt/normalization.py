@@ -67,7 +67,7 @@ def group_normalization(node: Node) -> SSAValue:
     shape, groups = node.shape(0), node.attr("num_groups")
     if DYNAMIC in shape:
         node.refuse("an unknown size")
-    flat = node.reshape(node.value(0), (shape[0], groups, -1 if 0 in shape else int(np.prod(shape[1:])) // groups))
+    flat = node.reshape(node.value(0), (shape[0], groups, int(np.prod(shape[1:])) // groups))
     unit = node.emit(
         InstanceNormOp,
         node.channel_last(flat),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from qbc.dialects.mblt import (
@@ -15,6 +16,7 @@ from qbc.dialects.mblt import (
     ReduceMinOp,
     ReduceSumOp,
     SquareOp,
+    element_of,
 )
 from qbc.passes.mblt.convert_framework_to_mblt.converter import Node, converts
 
@@ -67,6 +69,8 @@ def arg_max(node: Node) -> SSAValue:
         node.refuse("select_last_index")
     value = node.value(0)
     if node.op.name.endswith("ArgMin"):
+        if element_of(value) != f32:
+            node.refuse(f"element type {element_of(value)}")  # the least integer has no negative
         value = node.emit(NegOp, value)
     axis = node.attr("axis") % len(node.shape(0))
     return node.emit(ArgMaxOp, value, axis=axis, keep_dims=bool(node.attr("keepdims")))

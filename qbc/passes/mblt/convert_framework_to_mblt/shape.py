@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import IntegerType, f32
 from xdsl.ir import SSAValue
 
-from qbc.dialects.common.shapes import DYNAMIC
+from qbc.dialects.common.shapes import DYNAMIC, OPEN_END
 from qbc.dialects.mblt import (
     CastOp,
     ConcatOp,
@@ -24,7 +24,7 @@ from qbc.passes.mblt.convert_framework_to_mblt.converter import Converted, Node,
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-OPEN_END = 2**63 - 1  # the end of a full slice along an axis of unknown size
+EXACT_INTEGERS = 1 << 24  # integers up to here are float32 numbers
 
 
 @converts("Reshape", "Flatten", "Squeeze", "Unsqueeze")
@@ -125,7 +125,10 @@ def gather(node: Node) -> SSAValue:
     if indices is None:
         return node.emit(GatherOp, node.value(0), node.value(1), axis=axis)
     if indices.size == 1 and shape[axis] != DYNAMIC:
-        position = int(indices.reshape(-1)[0]) % shape[axis]
+        position = int(indices.reshape(-1)[0])
+        if not -shape[axis] <= position < shape[axis]:
+            node.refuse(f"an index is outside the size {shape[axis]}")
+        position %= shape[axis]
         picked = slice_axis(node, node.value(0), axis, position, position + 1)
         return node.reshape(picked, (*shape[:axis], *indices.shape, *shape[axis + 1 :]))
     return node.emit(GatherOp, node.value(0), node.index_constant(indices, shape[axis]), axis=axis)
@@ -175,6 +178,8 @@ def pad(node: Node) -> SSAValue:
     if filler is None and node.has(2):
         node.refuse("the padding value is not constant")
     number = float(filler.reshape(-1)[0]) if filler is not None else 0.0
+    if filler is not None and filler.dtype.kind in "iu" and abs(number) > EXACT_INTEGERS:
+        node.refuse(f"the padding value {filler.reshape(-1)[0]} is no float32")
     low, high = [max(0, count) for count in before], [max(0, count) for count in after]
     if not any(low) and not any(high):
         return value

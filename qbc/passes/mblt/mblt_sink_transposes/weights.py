@@ -70,17 +70,15 @@ def _leading_in_place(shape: tuple[int, ...], permutation: Axes, group: Group) -
 def _linear_users(value: SSAValue) -> list[LinearOp] | None:
     """Return the linear ops that alone use `value`, directly or behind unary functions; None when others do."""
     found: list[LinearOp] = []
-    for use in value.uses:
-        user = use.operation
+    pending = [use.operation for use in value.uses]
+    while pending:
+        user = pending.pop()
         if isinstance(user, LinearOp):
             found.append(user)
             continue
-        if not isinstance(user, UnaryOp) or isinstance(user, NOT_ELEMENTWISE):
+        if not isinstance(user, UnaryOp) or isinstance(user, NOT_ELEMENTWISE) or not user.results[0].uses:
             return None
-        behind = _linear_users(user.results[0])
-        if behind is None:
-            return None
-        found += behind
+        pending += [use.operation for use in user.results[0].uses]
     return found or None
 
 
