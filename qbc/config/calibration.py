@@ -54,11 +54,14 @@ class StatisticsConfig(ConfigSection):
     load_path: str = Field(default="", description="file to read instead of running the samples")
     percentiles: list[float] = Field(default=[], description="candidate percentiles")
     percentile_index: CountOrZero = Field(default=0, description="candidate to use")
+    sweep: bool = Field(default=False, description="write a program for each candidate too, <stem>_<percentile>.mxq")
 
     @model_validator(mode="after")
     def _check(self) -> "StatisticsConfig":
         if any(not 0.5 < percentile <= 1 for percentile in self.percentiles):
             raise ValueError("percentiles must be above 0.5, at most 1")
+        if len(set(self.percentiles)) < len(self.percentiles):
+            raise ValueError("percentiles lists a candidate twice")
         if self.percentiles and self.percentile_index >= len(self.percentiles):
             raise ValueError(f"percentileIndex {self.percentile_index}: there are {len(self.percentiles)} percentiles")
         return self

@@ -50,11 +50,48 @@ def test_candidates(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     kept = str(tmp_path / "s.npz")
     compile_digits(tmp_path / "a.mxq", SAMPLES, {"maxPercentile": {"percentile": 0.95}}, savePath=kept)
     compile_digits(tmp_path / "b.mxq", None, loadPath=kept, percentiles=[1.0, 0.95], percentileIndex=1)
-    assert "one program is written, with percentile 0.95 (percentileIndex)" in caplog.text
+    assert "the program is made with percentile 0.95, candidate 1 (percentileIndex) of the list" in caplog.text
     assert equal(tmp_path / "a.mxq", tmp_path / "b.mxq")
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".mxq", ".mxq", ".npz"]
     compile_digits(tmp_path / "b.mxq", None, loadPath=kept, percentiles=[1.0, 0.95])
     assert not equal(tmp_path / "a.mxq", tmp_path / "b.mxq")
+
+
+@pytest.mark.parametrize("route", ["save", "load"])
+def test_a_sweep_writes_a_program_for_each_candidate(tmp_path: Path, route: str) -> None:
+    """Each equals the program of a compilation with that percentile; the asked file is the chosen one of them."""
+    kept, folder = str(tmp_path / "s.npz"), tmp_path / "out"
+    folder.mkdir()
+    paths = {"savePath": kept}
+    if route == "load":
+        compile_digits(tmp_path / "first.mxq", SAMPLES, savePath=kept)
+        paths = {"loadPath": kept}
+    data = SAMPLES if route == "save" else None
+    compile_digits(folder / "m.mxq", data, percentiles=[1.0, 0.95], percentileIndex=1, sweep=True, **paths)
+    assert sorted(path.name for path in folder.iterdir()) == ["m.mxq", "m_0.95.mxq", "m_1.0.mxq"]
+    for percentile in (1.0, 0.95):
+        plain = tmp_path / f"plain{percentile}.mxq"
+        compile_digits(plain, SAMPLES, {"maxPercentile": {"percentile": percentile}})
+        assert equal(plain, folder / f"m_{percentile}.mxq")
+    assert equal(folder / "m.mxq", folder / "m_0.95.mxq")
+    assert not equal(folder / "m.mxq", folder / "m_1.0.mxq")
+
+
+def test_a_sweep_replaces_no_input(tmp_path: Path) -> None:
+    sample = tmp_path / "m_0.9.mxq"
+    sample.write_bytes(b"an input")
+    statistics = {"savePath": str(tmp_path / "s.npz"), "percentiles": [0.9], "sweep": True}
+    with pytest.raises(QBCompilerError, match="m_0.9.mxq") as caught:
+        compile_digits(tmp_path / "m.mxq", [str(sample)], **statistics)
+    assert caught.value.code == "ARGUMENT_ERROR"
+    assert sample.read_bytes() == b"an input" and not (tmp_path / "m.mxq").exists()
+
+
+def test_percentiles_without_effect_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    kept = str(tmp_path / "s.npz")
+    compile_digits(tmp_path / "a.mxq", SAMPLES, {"mode": 0}, savePath=kept, percentiles=[1.0, 0.95], sweep=True)
+    assert "calibration.statistics.percentiles has no effect: calibration.mode is 0, not 1" in caplog.text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.mxq", "s.npz"]
 
 
 def test_mistakes(tmp_path: Path) -> None:
@@ -69,6 +106,9 @@ def test_mistakes(tmp_path: Path) -> None:
     refused("INVALID_CALIBRATION_DATA", "another graph", {"maxPercentile": {"topkRatio": 0.5}}, loadPath=str(kept))
     refused("INVALID_CALIBRATION_DATA", "no such", loadPath=str(tmp_path / "nowhere"))
     refused("CONFIG_ERROR", "percentileIndex", loadPath=str(kept), percentiles=[1.0], percentileIndex=1)
+    refused("CONFIG_ERROR", "twice", loadPath=str(kept), percentiles=[0.99, 0.99])
+    refused("CONFIG_ERROR", "percentileIndex needs percentiles", loadPath=str(kept), percentileIndex=1)
+    refused("CONFIG_ERROR", "sweep needs percentiles", loadPath=str(kept), sweep=True)
     with pytest.raises(QBCompilerError, match="savePath or loadPath"):
         compile_digits(tmp_path / "x.mxq", SAMPLES, percentiles=[1.0])
     original = kept.read_bytes()
