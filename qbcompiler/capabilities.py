@@ -37,16 +37,19 @@ def problems() -> list[str]:
     """Return what is wrong with the installation: another package of the same import name in the environment."""
     from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 
+    from qbcompiler.neighbours import conflict
+
+    clash = conflict()
+    if clash is not None:
+        return [clash]
     try:
-        own = distribution("qbcompiler")
+        distribution("qbcompiler")
     except PackageNotFoundError:
         return ["qbcompiler is imported from a directory, it is not installed"]
-    owners = sorted(set(packages_distributions().get("qbcompiler", [])))
-    ours = any(point.name == "qbc-opt" for point in own.entry_points)
-    if ours and len(owners) <= 1:
+    others = sorted(set(packages_distributions().get("qbcompiler", [])) - {"qbcompiler"})
+    if not others:
         return []
-    named = ", ".join(owners) or f"qbcompiler {own.version}"
     return [
-        f"the import name qbcompiler belongs to another package too ({named}); the vendor's package and this one "
-        "replace each other's files: install them in separate environments"
+        f"the import name qbcompiler belongs to another package too ({', '.join(others)}): they replace each other's "
+        "files; install them in separate environments"
     ]

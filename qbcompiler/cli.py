@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 from qbc.errors import ArgumentError, QBCompilerError, file_error
 from qbcompiler.channel import Channel, open_channel
+from qbcompiler.neighbours import conflict
 from qbcompiler.parser import build_parser
 
 
@@ -26,6 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         gc.set_threshold(100_000, 50, 50)  # IR objects live long; by default a tenth of the time goes into walking them
         atexit.register(gc.freeze)  # the process ends: taking the IR apart object by object would be for nothing
     with open_channel() as channel:
+        clash = conflict()
+        if clash is not None:
+            channel.notice(clash)
         return _guarded(arguments, channel)
 
 
