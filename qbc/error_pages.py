@@ -95,7 +95,8 @@ ERROR_PAGES: dict[str, ErrorPage] = {
         "which. Pickled arrays are never loaded.",
         "qbcompiler compile --model model.onnx --output a.mxq --calib-data-path wrong",
         "ERROR [INVALID_CALIBRATION_DATA]: wrong/0.npy: input 'image' expects shape [1, 6, 6, 1] or [1, 1, 6, 6] "
-        "or [6, 6, 1] or [1, 6, 6], found [1, 1, 6, 5] (in pass quant-collect)",
+        "or [6, 6, 1] or [1, 6, 6], found [1, 1, 6, 5] (save samples of that shape; a preprocessing section resizes "
+        "pictures) (in pass quant-collect)",
     ),
     "INVALID_INPUT": ErrorPage(
         "An array that a program should run on has another shape, type or name than its input. The message holds "

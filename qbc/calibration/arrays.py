@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +19,11 @@ Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
 Content = TypeVar("Content", Array, Shape)
 
-NUMPY_SUFFIXES = frozenset({".npy", ".npz"})
 UNNAMED = "arr_0"  # the name that numpy.savez gives to an array without one
 TORCH_SUFFIXES = frozenset({".pt", ".pth"})
-ARRAY_SUFFIXES = NUMPY_SUFFIXES | TORCH_SUFFIXES
+ARRAY_SUFFIXES = TORCH_SUFFIXES | {".npy", ".npz"}
+REWRITE = "write the sample again, or remove the file"
+MOST_DEFLATED = 1100  # deflate shrinks at most to 1/1032
 
 
 def read_named_arrays(path: Path, specs: Sequence[InputSpec]) -> Mapping[str, Array]:
@@ -94,17 +96,29 @@ def _read(path: Path) -> Array | dict[str, Array]:
 
 
 def _npz_shapes(path: Path) -> dict[str, Shape]:
-    """Return the shapes in the headers of the arrays of an archive."""
+    """Return the shapes in the headers of an archive; ValueError where one claims more than the file can hold."""
+    found = {}
+    room = MOST_DEFLATED * path.stat().st_size
     with zipfile.ZipFile(path) as archive:
-        found = {}
-        for entry in archive.namelist():
+        for entry in archive.infolist():
             with archive.open(entry) as handle:
-                version = np.lib.format.read_magic(handle)
-                read_header = np.lib.format.read_array_header_1_0
-                if version != (1, 0):  # later versions differ in the length and encoding of the header only
-                    read_header = np.lib.format.read_array_header_2_0
-                found[entry.removesuffix(".npy")] = tuple(read_header(handle)[0])
-        return found
+                shape, dtype = _read_header(handle)
+            size = math.prod(shape) * dtype.itemsize
+            if size > min(entry.file_size, room) or dtype.itemsize == 0:
+                raise ValueError("it ends before its data do")
+            found[entry.filename.removesuffix(".npy")] = shape
+    return found
+
+
+def _read_header(handle: IO[bytes]) -> tuple[Shape, np.dtype[Any]]:
+    read = np.lib.format.read_array_header_1_0
+    if np.lib.format.read_magic(handle) != (
+        1,
+        0,
+    ):  # later versions differ in the length and encoding of the header only
+        read = np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(handle)
+    return tuple(shape), dtype
 
 
 Result = TypeVar("Result")
@@ -114,14 +128,14 @@ def _guarded(path: Path, read: Callable[[], Result]) -> Result:
     """Return what `read` returns; INVALID_CALIBRATION_DATA that names the file for all that can go wrong in it."""
     try:
         if path.stat().st_size == 0:
-            raise sample_error(f"{path}: the file is empty", "write the sample again, or remove the file")
+            raise sample_error(f"{path}: the file is empty", REWRITE)
         return read()
     except QBCompilerError:
         raise
     except (OSError, ValueError, EOFError, KeyError, SyntaxError, TypeError, zipfile.BadZipFile, MemoryError) as error:
-        raise sample_error(f"{path}: not a readable array file: {_reason(error)}", _pickle_hint(error)) from None
+        raise sample_error(f"{path}: not a readable array file: {_reason(error)}", _remedy(error)) from None
     except Exception as error:  # damaged archives raise whatever zlib, struct and tokenize raise
-        raise sample_error(f"{path}: not a readable array file: {type(error).__name__}") from None
+        raise sample_error(f"{path}: not a readable array file: {type(error).__name__}", _remedy(error)) from None
 
 
 def _reason(error: BaseException) -> str:
@@ -129,9 +143,9 @@ def _reason(error: BaseException) -> str:
     return "it ends before its data do" if "mmap length" in text else text
 
 
-def _pickle_hint(error: BaseException) -> str | None:
+def _remedy(error: BaseException) -> str:
     if "allow_pickle" not in str(error) and "Python objects" not in str(error):
-        return None
+        return REWRITE
     return "save a plain numeric array with numpy.save; pickled objects are never loaded"
 
 
@@ -148,7 +162,7 @@ def _read_torch(path: Path) -> Array | dict[str, Array]:
             "save a tensor, or a dictionary of tensors by input name, with torch.save; other objects are never loaded",
         ) from None
     except (RuntimeError, AttributeError) as error:
-        raise sample_error(f"{path}: not a readable tensor file: {_reason(error)}") from None
+        raise sample_error(f"{path}: not a readable tensor file: {_reason(error)}", REWRITE) from None
     if isinstance(loaded, torch.Tensor):
         return tensor_to_array(loaded, str(path))
     if isinstance(loaded, Mapping) and all(isinstance(value, torch.Tensor) for value in loaded.values()):

@@ -14,6 +14,7 @@ from qbc.errors import QBCompilerError
 
 Notice = Callable[[str], None]
 MAX_UNNAMED = 6  # arrays of more inputs are not tried in every order
+MOST_AXES = 5  # of samples whose axes are tried in every order
 
 # Source layout -> axes that bring a source array to the channel-last order of the graph argument.
 SOURCE_PERMUTATIONS: dict[str, tuple[int, ...]] = {
@@ -143,7 +144,8 @@ def stack_length(shape: tuple[int, ...], spec: InputSpec) -> int | None:
 
 
 def sample_error(message: str, hint: str | None = None) -> QBCompilerError:
-    """Build the error about one calibration sample."""
+    """Build the error about one calibration sample; there is always a hint."""
+    hint = hint or "correct the sample, or leave it out of the calibration data"
     return QBCompilerError(message, code="INVALID_CALIBRATION_DATA", hint=hint)
 
 
@@ -172,18 +174,16 @@ def _arrange(array: npt.NDArray[Any], spec: InputSpec, origin: str) -> npt.NDArr
     )
 
 
-def _shape_hint(array: npt.NDArray[Any], spec: InputSpec) -> str | None:
+def _shape_hint(array: npt.NDArray[Any], spec: InputSpec) -> str:
     if spec.is_letterboxed and sorted(array.shape) != sorted(spec.shape[-array.ndim :]):
         return "the program does the letterbox itself: save images of the size sourceHeight x sourceWidth"
-    if array.ndim > 5:
-        return None
     for shape, _ in _accepted(spec):
-        if len(shape) != array.ndim or sorted(shape) != sorted(array.shape):
+        if array.ndim > MOST_AXES or sorted(shape) != sorted(array.shape):
             continue
         for axes in itertools.permutations(range(array.ndim)):
             if tuple(array.shape[axis] for axis in axes) == shape:
                 return f"transpose the sample with axes {list(axes)} to get {list(shape)}"
-    return None
+    return "save samples of that shape; a preprocessing section resizes pictures"
 
 
 def _convert(array: npt.NDArray[Any], spec: InputSpec, origin: str, notice: Notice | None) -> npt.NDArray[np.generic]:

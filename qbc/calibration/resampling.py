@@ -16,7 +16,6 @@ from qbc.errors import QBCompilerError
 Array = npt.NDArray[Any]
 
 MODES = ("bilinear", "nearest", "bicubic")
-BACKENDS = ("torch", "pil", "opencv")
 
 
 @dataclass(frozen=True)

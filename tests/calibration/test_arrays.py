@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,18 @@ def test_headers_of_every_version(version: tuple[int, int], tmp_path: Path) -> N
         np.lib.format.write_array(handle, np.zeros((4, 6, 3), np.float32), version)
     assert dict(arrays.read_named_shapes(tmp_path / "a.npz", [X])) == {"x": (4, 6, 3)}
     assert collected(tmp_path / "a.npz")[0]["x"].shape == (1, 4, 6, 3)
+
+
+@pytest.mark.parametrize(("kind", "claim"), [("<f4", 1 << 40), ("<f4", 3), ("|V0", 1 << 40)])
+def test_headers_that_claim_more_than_there_is(kind: str, claim: int, tmp_path: Path) -> None:
+    """Samples of a stack are counted from its header: the count must not exceed what the file can hold."""
+    header = io.BytesIO()
+    fields = {"descr": kind, "fortran_order": False, "shape": (claim, 4, 6, 3)}
+    np.lib.format.write_array_header_1_0(header, fields)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", header.getvalue() + bytes(2 * 288))
+    error = refused(tmp_path / "a.npz")
+    assert "a.npz" in error.message and "ends before its data" in error.message
 
 
 def test_damaged_archives_are_named(tmp_path: Path) -> None:
