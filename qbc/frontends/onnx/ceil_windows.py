@@ -1,14 +1,12 @@
 """Pools in ceil mode, whose last window may not start in the padding at the end.
 
 The shape inference of ONNX counts that window where the padding at the begin and at the end differ; the operator, as
-runtimes compute it, does not. Such a pool gets explicit padding, which gives the same windows in floor mode, and is
-inferred again. An average that counts its padding, but not what the last window reaches beyond it, gets a Pad for what
-it counts.
+runtimes compute it, does not. Such a pool gets explicit padding, which gives the same windows in floor mode. An average
+that counts its padding, but not what the last window reaches beyond it, gets a Pad for what it counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import onnx
@@ -18,19 +16,18 @@ from qbc.dialects.common.shapes import window_size
 POOLS = ("MaxPool", "AveragePool", "LpPool")
 
 
-def infer_with_ceil_windows(model: Any, infer: Callable[[Any], Any]) -> Any:
-    """Return the model with inferred types; the shapes of pools in ceil mode are those that runtimes give."""
-    inferred = infer(model)
-    for _ in range(sum(node.op_type in POOLS for node in model.graph.node)):
-        found = _first_miscounted(inferred.graph)
-        if found is None:
-            break
-        index, padding = found
-        _separate_counted_padding(model.graph, index, padding)
-        _use_floor_mode(model.graph, index, padding)
-        _forget_shapes(model.graph)
-        inferred = infer(model)
-    return inferred
+def write_floor_mode(graph: Any, inferred: Any) -> bool:
+    """Bring the first miscounted pool of `graph` into floor mode; return whether there is one.
+
+    `inferred` is the same graph with inferred types.
+    """
+    found = _first_miscounted(inferred)
+    if found is None:
+        return False
+    index, padding = found
+    _separate_counted_padding(graph, index, padding)
+    _use_floor_mode(graph, index, padding)
+    return True
 
 
 def _first_miscounted(graph: Any) -> tuple[int, list[int]] | None:
@@ -108,13 +105,6 @@ def _use_floor_mode(graph: Any, index: int, padding: list[int]) -> None:
     kept = [entry for entry in node.attribute if entry.name not in ("ceil_mode", "pads")]
     del node.attribute[:]
     node.attribute.extend([*kept, onnx.helper.make_attribute("pads", padding)])
-
-
-def _forget_shapes(graph: Any) -> None:
-    """Drop shapes that were stated for values: they may follow from the count that was wrong."""
-    for value in (*graph.value_info, *graph.output):
-        if value.type.HasField("tensor_type"):
-            value.type.tensor_type.ClearField("shape")
 
 
 def _sizes(value: Any) -> list[int] | None:

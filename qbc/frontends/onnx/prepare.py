@@ -16,7 +16,7 @@ from qbc.dialects.framework.onnx_inference import infer_onnx_types
 from qbc.dialects.framework.signature import ML_DOMAIN, OPSET, signatures
 from qbc.errors import QBCompilerError
 from qbc.frontends.onnx.bind import bind_shapes, clean_dimensions
-from qbc.frontends.onnx.ceil_windows import infer_with_ceil_windows
+from qbc.frontends.onnx.explicit_windows import infer_with_explicit_windows
 from qbc.frontends.onnx.external import ExternalFiles
 from qbc.frontends.onnx.inline import inline_functions
 from qbc.frontends.onnx.order import sort_nodes
@@ -76,7 +76,7 @@ def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> P
     declared = _clear_inferred(model, keep_shapes=not bound)
     model = _lift(model, opset)
     _restore(model, declared)
-    model = infer_with_ceil_windows(model, infer)
+    model = infer_with_explicit_windows(model, infer)
     _restore_ranks(model, ranks)
     return Prepared(model, payloads, opset, metadata, files.contents)
 

@@ -1,0 +1,53 @@
+"""Transposed convolutions that ask for an output smaller than their input.
+
+The shape inference of ONNX stops in the middle of such a shape and leaves a result of too few dimensions. The operator
+gets the padding that its `output_shape` stands for instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+
+SHAPE_ATTRIBUTES = ("output_shape", "auto_pad", "pads")
+
+
+def write_padding(graph: Any, inferred: Any) -> bool:
+    """Replace the `output_shape` of the first operator of `graph` that is inferred wrongly; return whether there is one.
+
+    `inferred` is the same graph with inferred types.
+    """
+    shapes = {value.name: value.type.tensor_type.shape.dim for value in (*inferred.input, *inferred.value_info)}
+    weights = {tensor.name: list(tensor.dims) for tensor in inferred.initializer}
+    for node, found in zip(graph.node, inferred.node, strict=True):
+        if node.op_type != "ConvTranspose" or node.domain:
+            continue
+        attributes = {entry.name: onnx.helper.get_attribute_value(entry) for entry in node.attribute}
+        sizes = [dim.dim_value for dim in shapes.get(found.input[0], ())][2:]
+        kernel = attributes.get("kernel_shape") or weights.get(found.input[1], [])[2:]
+        wanted = list(attributes.get("output_shape") or ())
+        if not wanted or not len(wanted) == len(sizes) == len(kernel) or 0 in sizes:
+            continue
+        if all(out >= size for out, size in zip(wanted, sizes, strict=True)):
+            continue
+        kept = [entry for entry in node.attribute if entry.name not in SHAPE_ATTRIBUTES]
+        del node.attribute[:]
+        node.attribute.extend([*kept, onnx.helper.make_attribute("pads", _padding(attributes, sizes, kernel, wanted))])
+        return True
+    return False
+
+
+def _padding(attributes: dict[str, Any], sizes: list[int], kernel: list[int], wanted: list[int]) -> list[int]:
+    """Return begins and ends; an odd element goes to the end with auto_pad SAME_UPPER, to the begin otherwise."""
+    ones, zeros = [1] * len(sizes), [0] * len(sizes)
+    strides, dilations = (attributes.get(name) or ones for name in ("strides", "dilations"))
+    extra = attributes.get("output_padding") or zeros
+    totals = [
+        max(0, stride * (size - 1) + more + dilation * (taps - 1) + 1 - out)
+        for size, stride, more, dilation, taps, out in zip(
+            sizes, strides, extra, dilations, kernel, wanted, strict=True
+        )
+    ]
+    small, large = [total // 2 for total in totals], [total - total // 2 for total in totals]
+    return [*small, *large] if attributes.get("auto_pad") == b"SAME_UPPER" else [*large, *small]
