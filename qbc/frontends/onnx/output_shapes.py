@@ -14,7 +14,7 @@ SHAPE_ATTRIBUTES = ("output_shape", "auto_pad", "pads")
 
 
 def write_padding(graph: Any, inferred: Any) -> bool:
-    """Replace the `output_shape` of the first operator of `graph` that is inferred wrongly; return whether there is one.
+    """Replace the `output_shape` of the first operator of `graph` that is inferred wrongly; return whether it exists.
 
     `inferred` is the same graph with inferred types.
     """
@@ -43,11 +43,7 @@ def _padding(attributes: dict[str, Any], sizes: list[int], kernel: list[int], wa
     ones, zeros = [1] * len(sizes), [0] * len(sizes)
     strides, dilations = (attributes.get(name) or ones for name in ("strides", "dilations"))
     extra = attributes.get("output_padding") or zeros
-    totals = [
-        max(0, stride * (size - 1) + more + dilation * (taps - 1) + 1 - out)
-        for size, stride, more, dilation, taps, out in zip(
-            sizes, strides, extra, dilations, kernel, wanted, strict=True
-        )
-    ]
+    reached = [s * (n - 1) + d * (k - 1) + 1 for s, n, d, k in zip(strides, sizes, dilations, kernel, strict=True)]
+    totals = [max(0, full + more - out) for full, more, out in zip(reached, extra, wanted, strict=True)]
     small, large = [total // 2 for total in totals], [total - total // 2 for total in totals]
     return [*small, *large] if attributes.get("auto_pad") == b"SAME_UPPER" else [*large, *small]
