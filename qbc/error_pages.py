@@ -64,8 +64,8 @@ ERROR_PAGES: dict[str, ErrorPage] = {
         "fit the model, or a shape depends on data that only exist at run time. Calibration samples bind open "
         "dimensions too.",
         "qbcompiler compile --model dynamic.onnx --output a.mxq --use-random-calib",
-        "ERROR [SHAPE_ERROR]: input 'image' has the type tensor<1x3x?x?xf32>, calibration needs fixed dimensions "
-        "(bind them with --input-shape image=...)",
+        "ERROR [SHAPE_ERROR]: input 'image' has the shape 1x3x?x?, calibration needs fixed dimensions (bind them with "
+        "--input-shape image=1x3x?x?, with a number for each ?)",
     ),
     "UNSUPPORTED_OP": ErrorPage(
         "Operators have no form on the NPU, or not with these attributes and shapes. All of them are listed, each "

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 
 from qbc.driver.samples import argument_attributes, input_specs, main_function, preprocessing_of
-from qbc.errors import QBCompilerError
 
 if TYPE_CHECKING:
     from qbc.config import CompileConfig
@@ -52,11 +51,17 @@ def _first_shapes(module: ModuleOp, data: Any, config: CompileConfig | None) -> 
     for argument, attributes in zip(func.args, argument_attributes(func), strict=True):
         name = attributes.get("framework.name")
         if isinstance(argument.type, TensorType) and isinstance(name, StringAttr):
-            specs.append(InputSpec(name.data, tuple(argument.type.get_shape())))
+            specs.append(InputSpec(name.data, _channels_last(tuple(argument.type.get_shape()))))
     preprocessing = preprocessing_of(config)
     source = open_samples(data, specs, preprocessing=preprocessing)
     arrays = source.raw(0) if isinstance(source, FileSamples) else source.samples[0]
     return {name: preprocessing.network_shape(name, tuple(array.shape)) for name, array in arrays.items()}
+
+
+def _channels_last(shape: Shape) -> Shape:
+    """Return the shape of an image input with its channels last, for the number of channels that images get."""
+    is_channel_first = len(shape) == 4 and shape[1] in (1, 3) and shape[3] not in (1, 3)
+    return (shape[0], shape[2], shape[3], shape[1]) if is_channel_first else shape
 
 
 def _bind(symbolic: Shape, found: Shape) -> Shape | None:
@@ -76,10 +81,4 @@ def _bind(symbolic: Shape, found: Shape) -> Shape | None:
 
 def require_fixed_inputs(module: ModuleOp, *, is_snapshot: bool) -> None:
     """Raise SHAPE_ERROR when an input of an mblt module is symbolic, with the command that binds it."""
-    try:
-        input_specs(module)
-    except QBCompilerError as error:
-        if error.code != "SHAPE_ERROR" or not is_snapshot:
-            raise
-        hint = "parse the source model again with qbcompiler parse --input-shape NAME=1x3x224x224"
-        raise QBCompilerError(error.message, code="SHAPE_ERROR", hint=hint) from None
+    input_specs(module, "parse the source model again with qbcompiler parse" if is_snapshot else "bind them with")

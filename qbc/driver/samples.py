@@ -16,6 +16,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from qbc.dialects.common.graph import LETTERBOXED, NORMALIZED, division_factor
+from qbc.dialects.common.tensor_text import dims_text, source_dims
 from qbc.driver.events import Event, EventSink, ignore
 from qbc.errors import ConfigError, QBCompilerError
 from qbc.passes.base import CompileContext
@@ -139,8 +140,8 @@ def argument_attributes(func: FuncOp) -> list[dict[str, Attribute]]:
     return [dict(part.data) if isinstance(part, DictionaryAttr) else {} for part in func.arg_attrs]
 
 
-def input_specs(module: ModuleOp) -> list[InputSpec]:
-    """Return what each graph input accepts; symbolic dimensions are refused with a hint."""
+def input_specs(module: ModuleOp, binding: str = "bind them with") -> list[InputSpec]:
+    """Return what each graph input accepts; open dimensions are SHAPE_ERROR, `binding` begins the hint."""
     from qbc.calibration import InputSpec
     from qbc.dialects.blob import dtype_name
 
@@ -149,13 +150,9 @@ def input_specs(module: ModuleOp) -> list[InputSpec]:
     for index, (argument, attributes) in enumerate(zip(func.args, argument_attributes(func), strict=True)):
         name = _text(attributes.get("mblt.name")) or _text(attributes.get("framework.name")) or f"input{index}"
         kind = argument.type
-        if not isinstance(kind, TensorType) or any(dim < 0 for dim in kind.get_shape()):
-            raise QBCompilerError(
-                f"input {name!r} has the type {kind}, calibration needs fixed dimensions",
-                code="SHAPE_ERROR",
-                hint=f"bind them with --input-shape {name}=...",
-            )
         layout = _text(attributes.get("mblt.source_layout"))
+        if not isinstance(kind, TensorType) or any(dim < 0 for dim in kind.get_shape()):
+            raise _open_input(name, kind, layout, binding)
         specs.append(
             InputSpec(
                 name,
@@ -168,6 +165,17 @@ def input_specs(module: ModuleOp) -> list[InputSpec]:
             )
         )
     return specs
+
+
+def _open_input(name: str, kind: Attribute, layout: str | None, binding: str) -> QBCompilerError:
+    if not isinstance(kind, TensorType):
+        return QBCompilerError(f"input {name!r} is no tensor", code="SHAPE_ERROR", hint="change the source model")
+    shape = dims_text(source_dims(kind, layout))
+    return QBCompilerError(
+        f"input {name!r} has the shape {shape}, calibration needs fixed dimensions",
+        code="SHAPE_ERROR",
+        hint=f"{binding} --input-shape {name}={shape}, with a number for each ?",
+    )
 
 
 def _text(attribute: Attribute | None) -> str | None:

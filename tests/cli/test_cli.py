@@ -106,7 +106,10 @@ def test_a_symbolic_snapshot_is_refused_with_the_command_that_binds_it(
     arguments = ("--mblt", mblt, "--output", tmp_path / "a.mxq", "--calib-data-path", samples)
     assert _run("quantize", *arguments) == 1
     error = _error(capsys)
-    assert error.startswith("ERROR [SHAPE_ERROR]") and "parse --input-shape" in error
+    assert error.startswith("ERROR [SHAPE_ERROR]: input 'x' has the shape 1x3x?x?, calibration needs fixed dimensions")
+    assert "qbcompiler parse --input-shape x=1x3x?x?, with a number for each ?" in error
+    assert _run("compile", "--model", model, "--output", tmp_path / "a.mxq", "--use-random-calib") == 1
+    assert "(bind them with --input-shape x=1x3x?x?, with a number for each ?)" in _error(capsys)
 
 
 def test_unsupported_operators_are_listed_with_their_nodes(

@@ -9,7 +9,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
 from qbc.dialects.common.graph import result_names
-from qbc.errors import ArgumentError
+from qbc.dialects.common.tensor_text import tensor_text
+from qbc.errors import OptionError
 from qbc.passes.base import CompileContext, FunctionPass, source_names
 from qbc.passes.layer_names import matching_names
 
@@ -62,7 +63,7 @@ def _layers(op: FuncOp) -> dict[str, Operation]:
 def _add_output(func: FuncOp, end: ReturnOp, layer: Operation, name: str) -> None:
     value = layer.results[0]
     if not isinstance(value.type, TensorType) or not isinstance(value.type.element_type, AnyFloat):
-        raise ArgumentError(f"layers: the result of {name!r} has the type {value.type}, outputs must be floats")
+        raise OptionError("layers", f"the result of {name!r} has {tensor_text(value.type)}, outputs must be floats")
     names = result_names(func)
     count = len(names)
     entries = list(func.res_attrs) if func.res_attrs is not None else [DictionaryAttr({}) for _ in range(count)]

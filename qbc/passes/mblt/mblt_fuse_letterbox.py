@@ -16,9 +16,10 @@ from qbc.dialects.common.graph import (
     division_factor,
     set_argument_attribute,
 )
+from qbc.dialects.common.tensor_text import tensor_text
 from qbc.dialects.mblt import MbltOp, PadOp, ResizeOp, shape_of
 from qbc.dialects.mblt.base import element_of
-from qbc.errors import QBCompilerError
+from qbc.errors import ConfigError
 from qbc.letterbox import Placement, placement, shrink_factor
 from qbc.passes.base import CompileContext, FunctionPass, check_options, name_loc
 
@@ -90,7 +91,7 @@ class FuseLetterboxPass(FunctionPass):
 
     def _check(self, argument: SSAValue, name: str) -> None:
         if not _is_image(argument):
-            raise _error(f"input {name!r} is no image, its type is {argument.type}")
+            raise _error(f"input {name!r} is no image, it has {tensor_text(argument.type)}")
         _, *size, _ = shape_of(argument)
         if size != [self.height, self.width]:
             raise _error(f"it makes {self.height}x{self.width} pixels, input {name!r} has {size[0]}x{size[1]}")
@@ -136,7 +137,5 @@ def _letterbox(
     return ops
 
 
-def _error(message: str) -> QBCompilerError:
-    return QBCompilerError(
-        f"letterbox with fuseIntoFirstLayer: {message}", code="CONFIG_ERROR", hint="change the preprocessing"
-    )
+def _error(message: str) -> ConfigError:
+    return ConfigError(f"letterbox with fuseIntoFirstLayer: {message}", hint="change the preprocessing")

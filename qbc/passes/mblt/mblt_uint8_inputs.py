@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, TensorType, f64
 from xdsl.dialects.func import FuncOp
 
 from qbc.dialects.common.graph import DIVISION_FACTOR, argument_names, chosen_arguments, set_argument_attribute
+from qbc.dialects.common.tensor_text import tensor_text
 from qbc.errors import ConfigError
 from qbc.passes.base import CompileContext, FunctionPass
 
@@ -47,6 +48,6 @@ class Uint8InputsPass(FunctionPass):
             elif self.inputs:
                 name = argument_names(op)[index]
                 raise ConfigError(
-                    f"input {name!r} has the type {kind}; only float inputs can become uint8",
+                    f"input {name!r} has {tensor_text(kind)}; only float inputs can become uint8",
                     hint="take it out of uint8Input.inputs",
                 )

@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from qbc.dialects import mblt, quant
+from qbc.dialects.common.tensor_text import dims_text
 from qbc.dialects.framework import operator
 from qbc.errors import ArgumentError, QBCompilerError
 from qbc.passes.base import CompileContext, ModulePass, source_names
@@ -103,7 +104,7 @@ def _check_static(function: FuncOp) -> None:
             owner = value.owner
             names = source_names(owner) if isinstance(owner, Operation) else (f"input {value.index}",)
             raise QBCompilerError(
-                f"the shape {value.type} is not fixed",
+                f"the shape {dims_text(value.type.get_shape())} is not fixed",
                 code="SHAPE_ERROR",
                 node=", ".join(names) or None,
                 hint="Bind dimensions with --input-shape NAME=1x3x224x224.",
