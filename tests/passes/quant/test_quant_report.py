@@ -1,0 +1,56 @@
+"""The accuracy table against the float network and the integer program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qbc.errors import QBCompilerError
+from qbc.passes.base import name_loc
+from qbc.passes.quant.quant_report import QuantReport
+from tests.support.calibrated_network import CalibratedNetwork
+
+REST = (
+    "builtin.module(quant-assign-bits,quant-collect,quant-group-scales,quant-assign-ranges{mode=0},quant-promote-16,"
+    "quant-insert-requant,quant-bias-correction,quant-canonicalize,quant-materialize,quant-verify,quant-report)"
+)
+
+
+def _run_to_report(network: CalibratedNetwork) -> Any:
+    from qbc.pipelines.grammar import parse_pipeline
+    from qbc.pipelines.runner import run_pipeline
+
+    for index, op in enumerate(network.module.walk()):
+        op.location = name_loc(f"node{index}")
+    run_pipeline(network.module, parse_pipeline(REST), network.ctx)
+    return network.ctx.report["accuracy"]
+
+
+def test_report_measures_the_integer_program() -> None:
+    network = CalibratedNetwork()
+    report = _run_to_report(network)
+    assert [layer.operation for layer in report.layers] == ["conv2d", "lut", "add"]
+    assert report.samples == 2 and set(report.outputs) == {"y"}
+    assert all(layer.own_sqnr > 30 and layer.total_sqnr > 30 for layer in report.layers)
+    assert all(layer.worst_steps < 8 for layer in report.layers)
+
+    from qbc.execute.integer import run
+
+    y = network.pre_activation()[:2]
+    reference = 2 * y * np.clip(y / 6 + 0.5, 0, 1)
+    function = next(op for op in network.module.body.block.ops if op.name == "func.func")
+    got = np.concatenate(
+        [run(function, network.ctx.store, {"x": sample})["y"] for sample in network.samples[:2]]  # type: ignore[arg-type]
+    )
+    noise = np.square(reference - got).sum()
+    expected = 10 * np.log10(np.square(reference - reference.mean()).sum() / noise)
+    assert report.outputs["y"] == pytest.approx(expected, abs=0.01)
+
+
+def test_report_needs_the_collecting_run() -> None:
+
+    with pytest.raises(QBCompilerError) as caught:
+        QuantReport().run(CalibratedNetwork().module, CalibratedNetwork().ctx)
+    assert caught.value.code == "NO_CALIBRATION_DATA"
