@@ -21,18 +21,25 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
+class FusedLetterbox:
+    """A letterbox that the program does: it takes images of the size `source`, the network sees `target`."""
+
+    source: Size
+    target: Size
+
+
+@dataclass(frozen=True)
 class InputPipeline:
     """What happens to the images of one input.
 
     With `convert_format` an image gets the number of channels of the input (grey to RGB, RGB to grey); without, other
-    numbers of channels are refused. What the program does itself is not among the steps. Where that is a letterbox,
-    the steps must leave images of the size `source`, of which it makes the size `target` (height, width).
+    numbers of channels are refused. What the program does itself is not among the steps; behind them an image must
+    have the size that the `letterbox` of the program takes.
     """
 
     steps: tuple[Step, ...] = ()
     convert_format: bool = False
-    source: Size | None = None
-    target: Size | None = None
+    letterbox: FusedLetterbox | None = None
 
 
 @dataclass(frozen=True)
@@ -84,8 +91,8 @@ class Preprocessing:
                 f"input {spec.name!r} takes uint8 pixels, before normalisation",
                 "set fuseIntoFirstLayer on normalize, so that the program normalises, or leave uint8Input off",
             )
-        if pipeline.source is not None and array.shape[:2] != pipeline.source:
-            height, width = pipeline.source
+        if pipeline.letterbox is not None and array.shape[:2] != pipeline.letterbox.source:
+            height, width = pipeline.letterbox.source
             raise sample_error(
                 f"{path}: the image has {array.shape[0]}x{array.shape[1]} pixels; the program does the letterbox and "
                 f"takes {height}x{width} (sourceHeight, sourceWidth)",
@@ -96,11 +103,12 @@ class Preprocessing:
     def network_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape in which a sample of `shape` reaches the network, behind the letterbox of the program."""
         pipeline = self.by_input.get(name, self.default)
-        if pipeline is None or pipeline.source is None or pipeline.target is None:
+        if pipeline is None or pipeline.letterbox is None:
             return shape
+        source, target = pipeline.letterbox.source, pipeline.letterbox.target
         for axis in (len(shape) - 3, len(shape) - 2):  # height stands first in HWC, second in CHW
-            if axis >= 0 and shape[axis : axis + 2] == pipeline.source:
-                return (*shape[:axis], *pipeline.target, *shape[axis + 2 :])
+            if axis >= 0 and shape[axis : axis + 2] == source:
+                return (*shape[:axis], *target, *shape[axis + 2 :])
         return shape
 
     def _channels(self, pipeline: InputPipeline, spec: InputSpec) -> int:
@@ -143,11 +151,14 @@ def make_pipeline(operations: Sequence[Mapping[str, Any]], convert_format: bool 
     """Build one pipeline; what is fused into the first layer of the program is left to the program."""
     fused = [operation for operation in operations if operation.get("fuse_into_first_layer")]
     steps = tuple(make_step(operation) for operation in operations if operation not in fused)
-    letterbox = next((operation for operation in fused if operation["op"] == "letterbox"), None)
-    if letterbox is None:
-        return InputPipeline(steps, convert_format)
-    source = (letterbox["source_height"], letterbox["source_width"])
-    return InputPipeline(steps, convert_format, source, (letterbox["height"], letterbox["width"]))
+    letterboxes = [
+        FusedLetterbox(
+            (operation["source_height"], operation["source_width"]), (operation["height"], operation["width"])
+        )
+        for operation in fused
+        if operation["op"] == "letterbox"
+    ]
+    return InputPipeline(steps, convert_format, letterboxes[0] if letterboxes else None)
 
 
 def _channels_of(spec: InputSpec) -> int | None:

@@ -88,7 +88,10 @@ class ArraySamples:
 
 @dataclass(frozen=True)
 class RandomSamples:
-    """Seeded noise: standard normal for float inputs, 0 or 1 for integers. For smoke tests, not for accuracy."""
+    """Seeded noise: bytes where pixels are expected, standard normal for other floats, 0 or 1 for integers.
+
+    For smoke tests, not for accuracy.
+    """
 
     specs: tuple[InputSpec, ...]
     count: int = RANDOM_SAMPLES
@@ -195,6 +198,9 @@ def _by_shape(arrays: list[npt.NDArray[Any]], specs: tuple[InputSpec, ...], inde
 
 
 def _random_array(rng: np.random.Generator, spec: InputSpec) -> npt.NDArray[np.generic]:
+    if spec.is_uint8 or spec.is_raw:
+        pixels = rng.integers(0, 256, spec.shape, dtype=np.uint8)
+        return fit_array(pixels, spec, "random sample")
     if np.dtype(spec.dtype).kind == "f":
         return rng.standard_normal(spec.shape, dtype=np.float32).astype(spec.dtype, copy=False)
     return rng.integers(0, 2, spec.shape).astype(spec.dtype)

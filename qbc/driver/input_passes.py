@@ -41,6 +41,14 @@ def input_passes(config: CompileConfig) -> Pipeline:
     return Pipeline((Nest("func.func", tuple(calls)),)) if calls else Pipeline()
 
 
+def input_notices(config: CompileConfig) -> tuple[str, ...]:
+    """Return what is set in the preprocessing section and has no effect."""
+    images = config.preprocessing
+    if images.apply or not (images.pipeline or images.input_configs):
+        return ()
+    return ("preprocessing has no effect: its pipeline is used with apply: true only",)
+
+
 def output_passes(config: CompileConfig) -> Pipeline:
     """Return `mblt-add-outputs` as the section extraOutput says; CONFIG_ERROR where it is on and names no layer."""
     if not config.extra_output.apply:

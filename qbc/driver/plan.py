@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from qbc.driver.candidates import PERCENTILES, chosen_percentile
 from qbc.driver.events import EventSink, ignore
-from qbc.driver.input_passes import INPUT_OPTIONS, input_passes, output_passes
+from qbc.driver.input_passes import INPUT_OPTIONS, input_notices, input_passes, output_passes
 from qbc.driver.scheme import core_mode
 from qbc.modes import SINGLE
 from qbc.pipelines.grammar import Pipeline, PipelineError, parse_pipeline
@@ -131,8 +131,10 @@ def make_plan(options: CompileOptions, phases: tuple[str, ...] = PHASES) -> Plan
         pipelines[phase] = complete(changed)
         placed |= found
     unplaced = [path for path, group in changes.items() if not any((item[0], item[1]) in placed for item in group)]
-    quantizes = "quantize" in phases
-    notices = [f"{path} has no effect: no pass of the pipelines takes it" for path in unplaced if quantizes]
+    notices: list[str] = []
+    if "quantize" in phases:
+        notices += [f"{path} has no effect: no pass of the pipelines takes it" for path in unplaced]
+        notices += input_notices(config)
     return _with_data(options, config, pipelines, (*warnings, *mode_notices, *candidate_notices, *notices))
 
 

@@ -169,13 +169,21 @@ def test_operations_before_stay_in_the_application(tmp_path: Path) -> None:
         close(results[name], want, target, source, True)
 
 
-def test_open_sizes_are_those_of_the_network(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_grey", [False, True])
+def test_open_sizes_are_those_of_the_network(is_grey: bool, tmp_path: Path) -> None:
+    """They follow from the first picture, behind the letterbox and with the channels that it gets."""
     target, source = CASES["2"]
     network = detector(tmp_path / "net.onnx", ("height", "width"))
     pictures(tmp_path / "pictures", source)
-    program = compiled(network, tmp_path / "a.mxq", tmp_path / "pictures", operation("2"), NORMALIZE)
+    if is_grey:
+        first = tmp_path / "pictures" / "0.png"
+        Image.open(first).convert("L").save(first)
+    options = {
+        "preprocessing_config": {"apply": True, "autoConvertFormat": True, "pipeline": [operation("2"), NORMALIZE]}
+    }
+    program = compiled(network, tmp_path / "a.mxq", tmp_path / "pictures", **options)
     fixed = detector(tmp_path / "fixed.onnx", target)
-    want = compiled(fixed, tmp_path / "b.mxq", tmp_path / "pictures", operation("2"), NORMALIZE)
+    want = compiled(fixed, tmp_path / "b.mxq", tmp_path / "pictures", **options)
     shapes = [[command.output.shape for command in found.program.commands] for found in (program, want)]
     assert shapes[0] == shapes[1]
 

@@ -15,15 +15,16 @@ def readers() -> int:
 
 
 def test_order_and_overlap() -> None:
+    """The next item is begun while the consumer still has the one before."""
+    begun = [threading.Event() for _ in range(20)]
+
     def produce(index: int) -> int:
-        time.sleep(0.02)
+        begun[index].set()
         return index
 
-    begin = time.monotonic()
-    for expected, item in enumerate(prefetch(produce, 20)):
+    for expected, item in enumerate(prefetch(produce, 20, depth=1)):
         assert item == expected
-        time.sleep(0.02)
-    assert time.monotonic() - begin < 0.65  # one after the other would be 0.8 s
+        assert all(event.wait(timeout=30) for event in begun[: item + 2])
     assert readers() == 0
 
 

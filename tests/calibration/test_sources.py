@@ -126,6 +126,18 @@ def test_random_is_seeded() -> None:
     assert len({float(s["x"].sum()) for s in first}) == 3
 
 
+def test_random_pixels() -> None:
+    """What the program can take: bytes over the division factor, or pixels that it normalises itself."""
+    for spec, factor in (
+        (InputSpec("x", (1, 40, 60, 3), division_factor=255.0), 255.0),
+        (InputSpec("x", (1, 40, 60, 3), is_raw=True), 1.0),
+    ):
+        for sample in RandomSamples((spec,), 3):
+            pixels = sample["x"] * np.float32(factor)
+            assert sample["x"].dtype == np.float32 and np.allclose(pixels, np.rint(pixels), atol=1e-4)
+            assert pixels.min() == 0 and np.isclose(pixels.max(), 255)
+
+
 def refused(data: object, *specs: InputSpec, code: str = "INVALID_CALIBRATION_DATA") -> str:
     with pytest.raises(QBCompilerError) as caught:
         list(open_samples(data, specs or (IMAGE,)))  # type: ignore[arg-type]
