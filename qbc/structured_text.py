@@ -56,7 +56,7 @@ def _loader() -> Any:
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
-                event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+                event: Any = self.peek_event()  # type: ignore[no-untyped-call]  # no type in the stubs of PyYAML
                 raise _problem("aliases (*name) are not accepted", event.start_mark)
             return super().compose_node(parent, index)
 

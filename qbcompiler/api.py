@@ -173,19 +173,19 @@ class _Call:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> _Call:
         """Translate arguments of older releases, find the model, and check what concerns the call itself."""
-        call = _with_present_names(given, [*_parameters(mxq_compile), *SECTIONS])
-        check_kinds(call)
-        source = cls(call, _model_path(call.get("model"), call))
-        check_part(source.is_snapshot, call.get("model_part"), call.get("model_part_options"))
-        if source.is_snapshot:
-            for name in (name for name in PARSER_ONLY if name in call):
+        named = _with_present_names(given, [*_parameters(mxq_compile), *SECTIONS])
+        check_kinds(named)
+        call = cls(named, _model_path(named.get("model"), named))
+        check_part(call.is_snapshot, named.get("model_part"), named.get("model_part_options"))
+        if call.is_snapshot:
+            for name in [name for name in PARSER_ONLY if name in named]:
                 _logger.warning("%s is ignored: a .mblt is parsed already", name)
-                del call[name]
+                del named[name]
         else:
-            check_backend(call.get("backend", "onnx"))
-            check_shapes(call)
-            _warn_of_graph_choices(call)
-        return source
+            check_backend(named.get("backend", "onnx"))
+            check_shapes(named)
+            _warn_of_graph_choices(named)
+        return call
 
     def options(self, on_event: EventSink) -> CompileOptions:
         """Return the options of the compile driver."""
@@ -218,42 +218,50 @@ def _compile(call: _Call, on_event: EventSink) -> CompileResult:
 
 
 def _parse(given: Mapping[str, Any], on_event: EventSink) -> CompileResult:
-    call = _with_present_names(given, [*_parameters(mblt_compile), "compile_config"])
-    check_kinds(call)
-    source = _model_path(call.get("model"), call)
-    if "mblt_save_path" not in call:
+    named = _with_present_names(given, [*_parameters(mblt_compile), "config_preset", "compile_config"])
+    check_kinds(named)
+    source = _model_path(named.get("model"), named)
+    if "mblt_save_path" not in named:
         raise ArgumentError("mblt_save_path is not given")
-    check_backend(call.get("backend", "onnx"))
-    check_part(source.suffix.lower() == ".mblt", call.get("model_part"), call.get("model_part_options"))
-    check_shapes(call)
-    _warn_of_graph_choices(call)
-    check_device(call.get("device", "gpu"), _logger.info)
-    if call.get("cpu_offload"):
+    check_backend(named.get("backend", "onnx"))
+    check_part(source.suffix.lower() == ".mblt", named.get("model_part"), named.get("model_part_options"))
+    check_shapes(named)
+    _warn_of_graph_choices(named)
+    for name in ("save_subgraph_type", "output_subgraph_path"):
+        if named.get(name):
+            _logger.warning("%s is ignored: mblt_save_path is the parsed graph", name)
+    check_device(named.get("device", "gpu"), _logger.info)
+    if named.get("cpu_offload"):
         raise refuse("cpu_offload", "running parts of the graph on the CPU")
     options = CompileOptions(
-        target=call.get("target_device"),
-        input_shapes=shapes_of_feed(call.get("feed_dict")),
-        compile_config=call.get("compile_config"),
+        target=named.get("target_device"),
+        input_shapes=shapes_of_feed(named.get("feed_dict")),
+        preset=named.get("config_preset"),
+        compile_config=named.get("compile_config"),
         provenance=provenance_wanted(),
         on_event=on_event,
     )
-    return parse(source, Path(call["mblt_save_path"]), options)
+    return parse(source, Path(named["mblt_save_path"]), options)
 
 
-def _parameters(function: Callable[..., Any]) -> list[str]:
-    import inspect
+def _parameters(function: Callable[..., Any], *, by_position: bool = False) -> list[str]:
+    """Return the names of the parameters of a function, or of those that may be given by position."""
+    from inspect import Parameter, signature
 
-    kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-    return [name for name, parameter in inspect.signature(function).parameters.items() if parameter.kind not in kinds]
+    kinds = {Parameter.POSITIONAL_OR_KEYWORD} | (set() if by_position else {Parameter.KEYWORD_ONLY})
+    return [name for name, parameter in signature(function).parameters.items() if parameter.kind in kinds]
 
 
 def _by_name(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call that passes on to `mxq_compile`, without those that are None."""
-    names = _parameters(mxq_compile)
+    names = _parameters(mxq_compile, by_position=True)
     if len(args) >= len(names):
         raise ArgumentError(f"{len(args) + 1} positional arguments, at most {len(names)} are accepted")
-    given = {"model": model, **dict(zip(names[1:], args, strict=False)), **kwargs}
-    return {name: value for name, value in given.items() if value is not None}
+    by_position = {"model": model, **dict(zip(names[1:], args, strict=False))}
+    twice = next((name for name in by_position if name in kwargs), None)
+    if twice is not None:
+        raise ArgumentError(f"{twice} is given twice, by position and by name")
+    return {name: value for name, value in {**by_position, **kwargs}.items() if value is not None}
 
 
 def _with_present_names(given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:

@@ -50,6 +50,13 @@ def human_bytes(size: int) -> str:
     return f"{value / 1000.0:.1f} TB"
 
 
+def shape_text(shape: Sequence[int | None] | None) -> str:
+    """Return a shape as `1x3x224x?`; `?` is an open dimension, or alone a shape that is not known."""
+    if shape is None:
+        return "?"
+    return "x".join("?" if size is None else str(size) for size in shape) or "a number"
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return an aligned text table; columns whose cells are all numbers are right-aligned."""
     widths = [max(len(line[index]) for line in (header, *rows)) for index in range(len(header))]

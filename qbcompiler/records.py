@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from qbcompiler.console import human_bytes
+from qbcompiler.console import human_bytes, shape_text
 
 INDENT = "  "
 SHOWN_SAMPLES = 3
@@ -57,10 +57,7 @@ def _provenance(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "weight file", _file(entry)
     if graph:
         for entry in graph["inputs"]:
-            dims = (
-                "?" if entry["shape"] is None else "x".join("?" if dim is None else str(dim) for dim in entry["shape"])
-            )
-            yield "input", f"{entry['name']} {dims} {entry['type']}"
+            yield "input", f"{entry['name']} {shape_text(entry['shape'])} {entry['type']}"
         yield "graph", f"sha256 {graph['sha256']}"
     if "calibration" in record:
         yield "calibration", _calibration(record["calibration"])

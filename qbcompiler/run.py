@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from qbc.errors import ArgumentError, QBCompilerError
 from qbcompiler.channel import channel
-from qbcompiler.console import table
+from qbcompiler.console import shape_text, table
 from qbcompiler.runtime.arrays import batch_size, run_arrays, split_batch
 
 if TYPE_CHECKING:
@@ -67,8 +67,7 @@ def _text(data: dict[str, Any]) -> str:
 
 
 def _row(output: dict[str, Any]) -> tuple[str, ...]:
-    shape = "x".join(map(str, output["shape"])) or "a number"
-    return (output["name"], shape, *(f"{output[key]:.5g}" for key in ("min", "max", "mean")))
+    return (output["name"], shape_text(output["shape"]), *(f"{output[key]:.5g}" for key in ("min", "max", "mean")))
 
 
 def read_inputs(program: Program, texts: Sequence[str]) -> dict[str, Array]:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from qbc.config.errors import ConfigValidationError
 from qbc.config.section import ConfigSection
+from qbc.errors import ConfigError
 
 Section = TypeVar("Section", bound=ConfigSection)
 
@@ -19,3 +20,5 @@ def checked(cls: type[Section], values: Any, *, where: str = "") -> Section:
         return cls.model_validate(values)
     except ConfigValidationError as error:
         raise error.within(where) from None
+    except ConfigError as error:  # nested too deeply
+        raise ConfigError(f"{where}: {error.message}" if where else error.message) from None

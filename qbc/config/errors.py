@@ -80,8 +80,14 @@ def _text(cls: type[BaseModel], item: Any) -> str:
 def _message(item: Any) -> str:
     message = str(item["msg"]).removeprefix("Value error, ")
     if item["type"] in _NO_MAPPING:
-        return f"expected a dictionary, found {described(item['input'])}"
-    return message if item["type"] in _OWN_WORDS else f"{message}, found {described(item['input'])}"
+        wanted = item.get("ctx", {}).get("class_name")
+        return f"expected {f'{wanted} or ' if wanted else ''}a dictionary, found {_found(item['input'])}"
+    return message if item["type"] in _OWN_WORDS else f"{message}, found {_found(item['input'])}"
+
+
+def _found(value: Any) -> str:
+    text = described(value)
+    return f"a value {text}" if text.startswith("of type") else text
 
 
 def key_path(cls: type[BaseModel], parts: Sequence[Any]) -> str:

@@ -137,7 +137,7 @@ class ConfigSection(BaseModel):
             super().__setattr__(name, value)
         else:
             near = ".".join(nearest_field(cls, name))
-            hint = f"did you mean {near!r}?" if near else None
+            hint = f"did you mean {near!r}?" if near and near not in cls.groups else None
             raise ConfigError(f"{cls.__name__} has no field {name!r}", hint=hint)
 
     def _assign(self, name: str, value: Any) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp
 
 from qbc.atomic import check_writable
+from qbc.dialects.common.tensor_text import dims_text
 from qbc.driver.candidates import candidate_runs
 from qbc.driver.context import DriverContext, find_target, make_context
 from qbc.driver.dimensions import require_fixed_inputs, shapes_from_samples
@@ -175,7 +176,7 @@ class _Run:
         if not found:
             return module
         for name, shape in found.items():
-            self.ctx.notice(f"input shape {name}={'x'.join(map(str, shape))} comes from the calibration samples")
+            self.ctx.notice(f"input shape {name}={dims_text(shape)} comes from the calibration samples")
         return read_module(self.source, self.ctx, input_shapes={**found, **shapes})
 
     def _set_target(self, base: Manifest, phases: Sequence[str]) -> None:

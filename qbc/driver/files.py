@@ -106,8 +106,10 @@ def add_sidecar(path: Path, ctx: DriverContext) -> None:
         ctx.add_blob_directory(sidecar(path))
 
 
-def write_ir(module: ModuleOp, ctx: CompileContext, path: Path, *, generic: bool = False) -> None:
+def write_ir(
+    module: ModuleOp, ctx: CompileContext, path: Path, *, generic: bool = False, locations: bool = True
+) -> None:
     """Write IR text to `path` and the blobs it names to the directory beside it."""
-    write_file(path, print_ir(module, generic=generic))
+    write_file(path, print_ir(module, generic=generic, locations=locations))
     if not isinstance(ctx, DriverContext) or ctx.has_store:
         write_blobs(module, ctx.store, sidecar(path))

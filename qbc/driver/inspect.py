@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
+from qbc.dialects.common.tensor_text import dims_text
 from qbc.driver.context import DriverContext, make_context
 from qbc.driver.files import check_source, read_module
 from qbc.driver.plan import PARSE_PHASES, CompileOptions, make_plan
@@ -109,7 +110,7 @@ def shape_text(op: Operation) -> str:
     kind = op.results[0].type if op.results else None
     if not isinstance(kind, TensorType):
         return ""
-    return "x".join("?" if dim < 0 else str(dim) for dim in kind.get_shape())
+    return dims_text(kind.get_shape())
 
 
 def multiply_accumulates(op: Operation) -> int:

@@ -174,6 +174,7 @@ def _run(options: argparse.Namespace) -> int:
     path = None if options.input == "-" else Path(options.input)
     _check_outputs(path, options)
     if path is not None and path.suffix.lower() in (".onnx", ".mblt", ".mxq"):
+        _check_is_text(path, options)
         return _run_binary(path, pipeline, options)
     text = sys.stdin.read() if path is None else read_text(path)
     if options.run_reproducer:
@@ -205,12 +206,20 @@ def _check_outputs(path: Path | None, options: argparse.Namespace) -> None:
         check_writable(written)
 
 
+def _check_is_text(path: Path, options: argparse.Namespace) -> None:
+    """Refuse flags that only IR text has a meaning for."""
+    flags = ("run_reproducer", "split_input_file", "verify_diagnostics")
+    given = next((flag for flag in flags if getattr(options, flag)), None)
+    if given is not None:
+        raise ArgumentError(f"--{given.replace('_', '-')} reads IR text, {str(path)!r} is none")
+
+
 def _run_binary(path: Path, pipeline: Pipeline, options: argparse.Namespace) -> int:
     ctx = _context(options)
     module = read_module(path, ctx, input_shapes=_input_shapes(options))
     _apply(module, pipeline, ctx, options)
     if options.output != "-":
-        write_ir(module, ctx, Path(options.output), generic=options.generic)
+        write_ir(module, ctx, Path(options.output), generic=options.generic, locations=not options.no_locations)
     else:
         _to_stdout(module, ctx, options)
     _finish(ctx, options)
@@ -270,7 +279,7 @@ def _chunks(text: str, split: bool) -> list[_Chunk]:
 
 def _output_text(module: ModuleOp, ctx: DriverContext, options: argparse.Namespace) -> str:
     if options.output != "-" and not options.blobs and not options.split_input_file:
-        write_ir(module, ctx, Path(options.output), generic=options.generic)
+        write_ir(module, ctx, Path(options.output), generic=options.generic, locations=not options.no_locations)
         return ""
     if options.blobs and ctx.has_store:
         write_blobs(module, ctx.store, options.blobs)

@@ -7,7 +7,7 @@ are described in docs/formats.md.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 
 from qbc.dialects.common.graph import argument_names, source_layouts
+from qbc.dialects.common.tensor_text import source_dims
 from qbc.driver.samples import BoundSamples
 from qbc.errors import ArgumentError
 from qbc.passes.base import CompileContext
@@ -59,21 +60,10 @@ def _inputs(func: FuncOp) -> Iterator[dict[str, Any]]:
     layouts = source_layouts(func.arg_attrs, len(kinds))
     for name, kind, layout in zip(argument_names(func), kinds, layouts, strict=True):
         if isinstance(kind, TensorType):
-            shape = [None if dim < 0 else int(dim) for dim in kind.get_shape()]
-            yield {"name": name, "shape": _source_shape(shape, layout), "type": str(kind.element_type)}
+            shape = [None if dim < 0 else int(dim) for dim in source_dims(kind, layout)]
+            yield {"name": name, "shape": shape, "type": str(kind.element_type)}
         else:
             yield {"name": name, "shape": None, "type": str(kind)}
-
-
-def _source_shape(shape: Sequence[int | None], layout: str | None) -> list[int | None]:
-    from qbc.calibration.inputs import SOURCE_PERMUTATIONS
-
-    if layout is None:
-        return list(shape)
-    arranged: list[int | None] = [None] * len(shape)
-    for here, axis in enumerate(SOURCE_PERMUTATIONS[layout]):
-        arranged[axis] = shape[here]
-    return arranged
 
 
 def calibration_record(ctx: CompileContext) -> dict[str, Any]:

@@ -93,10 +93,10 @@ def validate(options: argparse.Namespace) -> int:
 
 
 def _validation_text(found: dict[str, Any]) -> str:
-    from qbcompiler.console import table
+    from qbcompiler.console import shape_text, table
 
     tensors = [(kind[:-1], tensor) for kind in ("inputs", "outputs") for tensor in found[kind]]
-    rows = [(kind, tensor["name"], _dims(tensor["shape"]), tensor["type"]) for kind, tensor in tensors]
+    rows = [(kind, tensor["name"], shape_text(tensor["shape"]), tensor["type"]) for kind, tensor in tensors]
     lines = [table(("", "name", "shape", "type"), rows)]
     lines.append(f"{counted(found['layers'], 'layer')}, {found['macs'] / 1e6:.2f} M multiply-accumulates")
     if not found["unconverted"]:
@@ -106,10 +106,6 @@ def _validation_text(found: dict[str, Any]) -> str:
     of_all = "" if share is None else f"; the others do {share:.1%} of the multiply-accumulates"
     lines.append(f"{counted(len(left), 'operator')} without a form on the NPU{of_all}")
     return "\n".join([*lines, table(("node", "operator", "reason"), left)])
-
-
-def _dims(shape: list[int | None]) -> str:
-    return "x".join("?" if dim is None else str(dim) for dim in shape)
 
 
 def export(options: argparse.Namespace) -> int:

@@ -78,6 +78,27 @@ def test_from_source_and_from_mblt(
         mxq_compile_from_source(mblt)
 
 
+def test_arguments_by_position_and_by_name(tmp_path: Path, data: str) -> None:
+    with pytest.raises(ValueError, match="target_device is given twice, by position and by name"):
+        mxq_compile_from_source(MODEL, "aries-rb", data, tmp_path / "a.mxq", target_device="regulus-rb")
+    with pytest.raises(ValueError, match="40 positional arguments, at most 39"):
+        mxq_compile_from_source(MODEL, *[None] * 39)
+
+
+def test_parsing_takes_a_preset_and_tells_what_it_ignores(
+    tmp_path: Path, mblt: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "qbcompiler"):
+        mblt_compile(
+            MODEL, tmp_path / "a.mblt", config_preset="classification", save_subgraph_type=2, output_subgraph_path="x"
+        )
+    texts = [record.getMessage() for record in caplog.records]
+    assert [text.partition(" is ignored")[0] for text in texts] == ["save_subgraph_type", "output_subgraph_path"]
+    assert (tmp_path / "a.mblt").read_bytes() == Path(mblt).read_bytes()
+    with pytest.raises(ValueError, match="unknown config preset"):
+        mblt_compile(MODEL, tmp_path / "b.mblt", config_preset="nosuch")
+
+
 def test_callbacks(tmp_path: Path, data: str, reference: bytes) -> None:
     events: list[dict[str, Any]] = []
     mxq_compile_with_callback(MODEL, "aries-rb", data, tmp_path / "a.mxq", callback=events.append)

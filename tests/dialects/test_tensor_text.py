@@ -10,9 +10,9 @@ from qbc.dialects.common.tensor_text import dims_text, source_dims, tensor_text
 
 def test_shapes_and_types() -> None:
     assert dims_text((1, 3, -1, 224)) == "1x3x?x224"
-    assert dims_text(()) == "a single number"
+    assert dims_text(()) == "a number"
     assert tensor_text(TensorType(f32, [1, DYNAMIC_INDEX])) == "1x? f32"
-    assert tensor_text(TensorType(i64, [])) == "a single number i64"
+    assert tensor_text(TensorType(i64, [])) == "a number i64"
     assert tensor_text(IndexType()) == "index"
 
 

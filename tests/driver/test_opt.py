@@ -11,6 +11,7 @@ import pytest
 from qbc.driver.blobs import sidecar
 from qbc.driver.opt import main
 from qbc.store import BlobStore
+from qbcompiler.demo import digits_model_path
 
 WEIGHT = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -40,6 +41,18 @@ def test_names_and_text_survive_writing_and_reading(text_with_weight: Path, tmp_
     assert _opt(first, "--allow-unregistered-dialect", "-o", second) == 0
     assert first.read_text() == second.read_text()
     assert 'loc("layer/1")' in first.read_text()
+
+
+def test_files_without_names(text_with_weight: Path, tmp_path: Path) -> None:
+    assert _opt(text_with_weight, "--allow-unregistered-dialect", "--no-locations", "-o", tmp_path / "a.mlir") == 0
+    text = (tmp_path / "a.mlir").read_text()
+    assert "test.use" in text and "loc(" not in text
+
+
+@pytest.mark.parametrize("flag", ["--run-reproducer", "--split-input-file", "--verify-diagnostics"])
+def test_flags_of_text_are_refused_for_models(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _opt(digits_model_path(), flag) == 1
+    assert capsys.readouterr().err.startswith(f"error[ARGUMENT_ERROR]: {flag} reads IR text")
 
 
 def test_generic_text_is_read_again(text_with_weight: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

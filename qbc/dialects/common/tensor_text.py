@@ -9,8 +9,8 @@ from xdsl.ir import Attribute
 
 
 def dims_text(dims: Sequence[int]) -> str:
-    """Return a shape as `1x3x224x224`; negative sizes are open, a shape without dimensions is `a single number`."""
-    return "x".join("?" if size < 0 else str(size) for size in dims) or "a single number"
+    """Return a shape as `1x3x224x224`; negative sizes are open, a shape without dimensions is `a number`."""
+    return "x".join("?" if size < 0 else str(size) for size in dims) or "a number"
 
 
 def tensor_text(kind: Attribute) -> str:
