@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 from onnx import helper
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from qbc.dialects.blob import BlobAttr, dtype_name, read_blob
@@ -234,7 +234,8 @@ def onnx_type(dtype: str) -> int:
 
 
 def _normal(value: SSAValue, layout: Layout) -> Layout:
-    return layout if len(shape_of(value)) >= 3 else LAST
+    """Return the layout itself where the rank of the value has two, channel-last otherwise."""
+    return layout if isinstance(value.type, TensorType) and len(shape_of(value)) >= 3 else LAST
 
 
 def _moves_data(shape: Sequence[int]) -> bool:

@@ -10,8 +10,8 @@ from qbc.export.onnx_mblt_builder import FIRST, LAST, Emitter, GraphBuilder, dty
 
 
 def reshape(op: Operation, builder: GraphBuilder) -> None:
-    """`Reshape` of the channel-last tensor."""
-    shape = builder.integers(shape_of(op.results[0]), "shape")
+    """`Reshape` of the channel-last tensor; an unknown size is -1."""
+    shape = builder.integers([max(size, -1) for size in shape_of(op.results[0])], "shape")
     builder.finish(op, builder.node("Reshape", [builder.last(op.operands[0]), shape]), LAST)
 
 

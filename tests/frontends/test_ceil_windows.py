@@ -59,6 +59,19 @@ def test_windows_are_those_of_onnxruntime(
     np.testing.assert_allclose(found.transpose(0, 3, 1, 2), wanted, rtol=1e-6, atol=1e-6)
 
 
+def test_a_batch_of_unknown_size(tmp_path: Path) -> None:
+    path = _model(tmp_path / "m.onnx", "MaxPool", None, pads=[1, 0, 0, 1], kernel_shape=[3, 2], strides=[2, 2])
+    proto = onnx.load(path)
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
+    onnx.save(proto, path)
+    data = np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32)
+    wanted = onnxruntime.InferenceSession(str(path)).run(None, {"x": data})[0]
+    module, ctx = convert_in_memory(path, {})
+    assert ctx.report["conversion"] == []
+    found = run(main_function(module), ctx.store, {"x": np.ascontiguousarray(data.transpose(0, 2, 3, 1))})["y"]
+    np.testing.assert_array_equal(found.transpose(0, 3, 1, 2), wanted)
+
+
 def test_a_wrong_stated_shape_gives_way(tmp_path: Path) -> None:
     path = _model(tmp_path / "m.onnx", "MaxPool", (1, 4, 3, 8), pads=[1, 0, 0, 1], kernel_shape=[3, 2], strides=[2, 2])
     _, ctx = convert_in_memory(path, {})

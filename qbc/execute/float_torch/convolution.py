@@ -7,8 +7,8 @@ import torch.nn.functional as functional
 from xdsl.ir import Operation
 
 from qbc.execute.float_torch.fused import with_activation
-from qbc.execute.float_torch.scope import Kernel, KernelFactory, Scope, integer, integers, shape_of
-from qbc.execute.float_torch.window import Window, to_nchw, to_nhwc
+from qbc.execute.float_torch.scope import Kernel, KernelFactory, Scope, integer, integers
+from qbc.execute.float_torch.window import Window, map_size, to_nchw, to_nhwc
 
 
 def conv2d(op: Operation, scope: Scope) -> Kernel:
@@ -35,7 +35,7 @@ def transpose_conv2d(op: Operation, scope: Scope) -> Kernel:
     taps = grouped.permute(0, 4, 1, 2, 3).reshape(groups * depth, channels // groups, height, width)
     strides, dilations = integers(op, "strides"), integers(op, "dilations", (1, 1))
     top, left = integers(op, "padding")[:2]
-    out_height, out_width = shape_of(op.results[0])[1:3]
+    out_height, out_width = map_size(op, op.results[0])
 
     def kernel(x: torch.Tensor) -> torch.Tensor:
         full = functional.conv_transpose2d(

@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as functional
 from xdsl.ir import Operation
 
-from qbc.execute.float_torch.scope import Kernel, KernelFactory, Scope, flag, integers, shape_of
-from qbc.execute.float_torch.window import Window, to_nchw, to_nhwc
+from qbc.execute.float_torch.scope import Kernel, KernelFactory, Scope, flag, integers
+from qbc.execute.float_torch.window import Window, map_size, to_nchw, to_nhwc
 
 
 def max_pool2d(op: Operation, scope: Scope) -> Kernel:
@@ -45,7 +45,7 @@ def _window_sums(padded: torch.Tensor, window: Window) -> torch.Tensor:
 
 def _window_counts(op: Operation, window: Window, include_pad: bool) -> torch.Tensor:
     """Number of counted elements of each window, as `[1, 1, OH, OW]`; the overhang of `ceil_mode` never counts."""
-    height, width = shape_of(op.operands[0])[1:3]
+    height, width = map_size(op, op.operands[0])
     top, left, bottom, right = integers(op, "padding")
     rows = torch.ones(1, 1, height, width, dtype=torch.float64)
     if include_pad:

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import torch
 from xdsl.ir import Operation
 
-from qbc.execute.float_torch.scope import Kernel, KernelFactory, Scope, numbers, shape_of, text
+from qbc.execute.float_torch.scope import Kernel, KernelFactory, Scope, numbers, text
+from qbc.execute.float_torch.window import map_size
 
 Indices = npt.NDArray[np.int64]
 Coordinates = npt.NDArray[np.float64]
@@ -25,7 +26,7 @@ _ROUNDING: dict[str, Callable[[Coordinates], Coordinates]] = {
 
 def resize(op: Operation, scope: Scope) -> Kernel:
     """Resize H and W of NHWC; one table of source rows and columns, and of weights for linear."""
-    source, target = shape_of(op.operands[0])[1:3], shape_of(op.results[0])[1:3]
+    source, target = map_size(op, op.operands[0]), map_size(op, op.results[0])
     mode, coordinate_mode = text(op, "mode"), text(op, "coordinate_mode")
     positions = [
         source_coordinates(size, length, scale, coordinate_mode)

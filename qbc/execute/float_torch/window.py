@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as functional
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
+from qbc.dialects.common.graph import location_names
+from qbc.errors import QBCompilerError
 from qbc.execute.float_torch.scope import integers, shape_of
 
 
@@ -27,7 +29,7 @@ class Window:
         """Read the window of a convolution or pooling operation."""
         kernel, strides = integers(op, "kernel"), integers(op, "strides")
         padding, dilations = integers(op, "padding"), integers(op, "dilations", (1, 1))
-        height, width = shape_of(op.results[0])[1:3]
+        height, width = map_size(op, op.results[0])
         return Window(
             (kernel[0], kernel[1]),
             (strides[0], strides[1]),
@@ -48,6 +50,19 @@ class Window:
         if not (self.top or self.left or bottom or right):
             return x
         return functional.pad(x, (self.left, right, self.top, bottom), value=value)
+
+
+def map_size(op: Operation, value: SSAValue) -> tuple[int, int]:
+    """Return height and width of an operand or result of `op`; raises UNSUPPORTED_OP where one is unknown."""
+    height, width = shape_of(value)[1:3]
+    if min(height, width) < 0:
+        raise QBCompilerError(
+            f"'{op.name}' on a map of unknown size cannot be executed",
+            code="UNSUPPORTED_OP",
+            node=", ".join(location_names(op.location)) or None,
+            hint="give the inputs fixed shapes",
+        )
+    return height, width
 
 
 def to_nchw(x: torch.Tensor) -> torch.Tensor:

@@ -42,8 +42,8 @@ def _first_miscounted(graph: Any) -> tuple[int, list[int]] | None:
             continue
         if attributes.get("auto_pad", b"NOTSET") not in (b"", b"NOTSET"):
             continue
-        counts, padding = _windows(before[2:], attributes)
-        if counts != after[2:]:
+        counts, padding = _windows(before, attributes)
+        if counts != after:
             return index, padding
     return None
 
@@ -108,7 +108,7 @@ def _use_floor_mode(graph: Any, index: int, padding: list[int]) -> None:
 
 
 def _sizes(value: Any) -> list[int] | None:
-    """Return the sizes of a tensor of rank 3 or more; None where one is not known."""
-    dims = value.type.tensor_type.shape.dim
-    known = len(dims) > 2 and all(dim.HasField("dim_value") for dim in dims)
+    """Return the spatial sizes of a tensor N, C, ...; None where one is not known."""
+    dims = value.type.tensor_type.shape.dim[2:]
+    known = len(dims) > 0 and all(dim.HasField("dim_value") for dim in dims)
     return [dim.dim_value for dim in dims] if known else None

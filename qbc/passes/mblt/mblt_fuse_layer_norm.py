@@ -78,7 +78,9 @@ def _factor_of(ctx: CompileContext, value: SSAValue) -> tuple[Statistic, Float64
 def _norm_ops(
     ctx: CompileContext, found: Statistic, gamma: Float64Array | None, beta: Float64Array | None
 ) -> list[Operation] | None:
-    """Return the layer_norm over the axes of a statistic; None when they are several that are not the last."""
+    """Return the layer_norm over the axes of a statistic; None when these are several inner or unknown ones."""
+    if any(shape_of(found.x)[axis] < 0 for axis in found.axes):
+        return None
     scale = None if gamma is None else blob(ctx, gamma)
     bias = None if beta is None else blob(ctx, beta)
     variance = "moments" if found.from_moments else None

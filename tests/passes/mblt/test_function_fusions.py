@@ -455,6 +455,12 @@ def test_constants_that_broadcast_the_value_stop_the_fusion() -> None:
     assert "softmax" not in names
 
 
+def test_layer_norm_over_an_unknown_size_stays() -> None:
+    g = MbltGraph()
+    func = g.finish(normalized(g, g.input((2, 3, -1))))
+    assert "layer_norm" not in check_pass(g, func, "mblt-fuse-layer-norm")
+
+
 def test_layer_norm_with_shared_variance_stays() -> None:
     def build(g, x):
         centered = sub(g, x, reduced(g, mblt.ReduceMeanOp, x))
