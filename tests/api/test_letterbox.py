@@ -13,6 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
+from qbc.modes import MODE_NAMES
 from qbc.runtime import load
 from qbcompiler import QBCompilerError, mblt_compile, mxq_compile
 from tests.support.image_networks import detector
@@ -143,6 +144,18 @@ def test_both_routes_and_array_samples(tmp_path: Path) -> None:
     by_files = load(tmp_path / "a.mxq").run({"image": pixels[None]})
     for name, result in by_arrays.run({"image": pixels[None]}).items():
         assert np.array_equal(result, by_files[name])
+
+
+def test_core_modes_agree(tmp_path: Path) -> None:
+    target, source = CASES["2"]
+    network = detector(tmp_path / "net.onnx", target)
+    (pixels, _) = pictures(tmp_path / "pictures", source)
+    section = {"apply": True, "pipeline": [operation("2"), NORMALIZE]}
+    options = {"uint8_input_config": UINT8, "preprocessing_config": section, "inference_scheme": "all"}
+    mxq_compile(network, "aries-rb", tmp_path / "pictures", tmp_path / "a.mxq", device="cpu", **options)
+    results = [load(tmp_path / "a.mxq", mode=mode).run({"image": pixels[None]}) for mode in MODE_NAMES]
+    for name, want in results[0].items():
+        assert len(results) == 4 and all(np.array_equal(found[name], want) for found in results)
 
 
 def test_float_pixels(tmp_path: Path) -> None:
