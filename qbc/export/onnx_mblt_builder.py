@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from qbc.dialects.blob import BlobAttr, dtype_name, read_blob
-from qbc.dialects.common.access import number, shape_of, text
+from qbc.dialects.common.access import number, shape_of, tensor_type, text
 from qbc.dialects.common.graph import location_names
 from qbc.store import BlobStore
 
@@ -225,7 +225,7 @@ Emitter = Callable[[Operation, GraphBuilder], None]
 
 def dtype_of(value: SSAValue) -> str:
     """Return the numpy dtype name of the elements of a tensor value."""
-    return dtype_name(value.type.element_type)  # type: ignore[attr-defined]
+    return dtype_name(tensor_type(value).element_type)
 
 
 def onnx_type(dtype: str) -> int:

@@ -7,7 +7,7 @@ read with the helpers of `qbc.dialects.framework.access`, by their ONNX names.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
@@ -60,7 +60,7 @@ class ConstantOp(IRDLOperation):
     def of(cls, value: Attribute, result_type: Attribute | None = None) -> ConstantOp:
         """Create a constant; `result_type` is needed for raw values only."""
         if result_type is None:
-            result_type = value.type  # type: ignore[attr-defined]
+            result_type = cast("Any", value).type
         return cls.create(result_types=[result_type], properties={"value": value})
 
     def verify_(self) -> None:

@@ -11,6 +11,7 @@ from qbc.dialects.mblt.activation import (
     ErfOp,
     ExpOp,
     FloorOp,
+    FunctionOp,
     GeluOp,
     HardSigmoidOp,
     HardSwishOp,
@@ -35,6 +36,7 @@ from qbc.dialects.mblt.constant import ConstantOp
 from qbc.dialects.mblt.convolution import Conv2dOp, TransposeConv2dOp
 from qbc.dialects.mblt.elementwise import (
     AddOp,
+    ArithmeticOp,
     DivOp,
     EqualOp,
     GreaterOp,
@@ -137,6 +139,7 @@ __all__ = [
     "AbsOp",
     "AddOp",
     "ArgMaxOp",
+    "ArithmeticOp",
     "AvgPool2dOp",
     "BatchNormOp",
     "CastOp",
@@ -153,6 +156,7 @@ __all__ = [
     "ExpOp",
     "ExpandOp",
     "FloorOp",
+    "FunctionOp",
     "GatherOp",
     "GeluOp",
     "GreaterOp",

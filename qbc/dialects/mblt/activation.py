@@ -11,8 +11,12 @@ from qbc.dialects.common.properties import f32_prop, f64_prop, str_prop
 from qbc.dialects.mblt.base import UnaryOp, check_blob, require, shape_of
 
 
+class FunctionOp(UnaryOp):
+    """A function of one element, the same for all elements."""
+
+
 @irdl_op_definition
-class ReluOp(UnaryOp):
+class ReluOp(FunctionOp):
     """`y = max(x, 0)`."""
 
     name = "mblt.relu"
@@ -20,70 +24,70 @@ class ReluOp(UnaryOp):
 
 
 @irdl_op_definition
-class SigmoidOp(UnaryOp):
+class SigmoidOp(FunctionOp):
     """`y = 1 / (1 + exp(-x))`."""
 
     name = "mblt.sigmoid"
 
 
 @irdl_op_definition
-class HardSwishOp(UnaryOp):
+class HardSwishOp(FunctionOp):
     """`y = x * clip(x/6 + 1/2, 0, 1)`."""
 
     name = "mblt.hard_swish"
 
 
 @irdl_op_definition
-class SiluOp(UnaryOp):
+class SiluOp(FunctionOp):
     """`y = x / (1 + exp(-x))`."""
 
     name = "mblt.silu"
 
 
 @irdl_op_definition
-class TanhOp(UnaryOp):
+class TanhOp(FunctionOp):
     """`y = tanh(x)`."""
 
     name = "mblt.tanh"
 
 
 @irdl_op_definition
-class ExpOp(UnaryOp):
+class ExpOp(FunctionOp):
     """`y = exp(x)`."""
 
     name = "mblt.exp"
 
 
 @irdl_op_definition
-class LogOp(UnaryOp):
+class LogOp(FunctionOp):
     """`y = ln(x)`."""
 
     name = "mblt.log"
 
 
 @irdl_op_definition
-class SqrtOp(UnaryOp):
+class SqrtOp(FunctionOp):
     """`y = sqrt(x)`."""
 
     name = "mblt.sqrt"
 
 
 @irdl_op_definition
-class RsqrtOp(UnaryOp):
+class RsqrtOp(FunctionOp):
     """`y = 1 / sqrt(x)`."""
 
     name = "mblt.rsqrt"
 
 
 @irdl_op_definition
-class ReciprocalOp(UnaryOp):
+class ReciprocalOp(FunctionOp):
     """`y = 1 / x`."""
 
     name = "mblt.reciprocal"
 
 
 @irdl_op_definition
-class AbsOp(UnaryOp):
+class AbsOp(FunctionOp):
     """`y = |x|`."""
 
     name = "mblt.abs"
@@ -91,7 +95,7 @@ class AbsOp(UnaryOp):
 
 
 @irdl_op_definition
-class NegOp(UnaryOp):
+class NegOp(FunctionOp):
     """`y = -x`."""
 
     name = "mblt.neg"
@@ -99,56 +103,56 @@ class NegOp(UnaryOp):
 
 
 @irdl_op_definition
-class ErfOp(UnaryOp):
+class ErfOp(FunctionOp):
     """`y = 2/sqrt(pi) * integral of exp(-t^2) from 0 to x`."""
 
     name = "mblt.erf"
 
 
 @irdl_op_definition
-class SoftplusOp(UnaryOp):
+class SoftplusOp(FunctionOp):
     """`y = ln(1 + exp(x))`."""
 
     name = "mblt.softplus"
 
 
 @irdl_op_definition
-class MishOp(UnaryOp):
+class MishOp(FunctionOp):
     """`y = x * tanh(ln(1 + exp(x)))`."""
 
     name = "mblt.mish"
 
 
 @irdl_op_definition
-class SinOp(UnaryOp):
+class SinOp(FunctionOp):
     """`y = sin(x)`."""
 
     name = "mblt.sin"
 
 
 @irdl_op_definition
-class CosOp(UnaryOp):
+class CosOp(FunctionOp):
     """`y = cos(x)`."""
 
     name = "mblt.cos"
 
 
 @irdl_op_definition
-class FloorOp(UnaryOp):
+class FloorOp(FunctionOp):
     """`y = the largest integer <= x`."""
 
     name = "mblt.floor"
 
 
 @irdl_op_definition
-class CeilOp(UnaryOp):
+class CeilOp(FunctionOp):
     """`y = the smallest integer >= x`."""
 
     name = "mblt.ceil"
 
 
 @irdl_op_definition
-class SquareOp(UnaryOp):
+class SquareOp(FunctionOp):
     """`y = x * x`."""
 
     name = "mblt.square"
@@ -156,7 +160,7 @@ class SquareOp(UnaryOp):
 
 
 @irdl_op_definition
-class ClipOp(UnaryOp):
+class ClipOp(FunctionOp):
     """`y = min(max(x, min), max)`; an open bound is infinite."""
 
     name = "mblt.clip"
@@ -169,7 +173,7 @@ class ClipOp(UnaryOp):
 
 
 @irdl_op_definition
-class LeakyReluOp(UnaryOp):
+class LeakyReluOp(FunctionOp):
     """`y = x where x >= 0 else alpha * x`."""
 
     name = "mblt.leaky_relu"
@@ -189,7 +193,7 @@ class PreluOp(UnaryOp):
 
 
 @irdl_op_definition
-class HardSigmoidOp(UnaryOp):
+class HardSigmoidOp(FunctionOp):
     """`y = min(max(alpha*x + beta, 0), 1)`."""
 
     name = "mblt.hard_sigmoid"
@@ -199,7 +203,7 @@ class HardSigmoidOp(UnaryOp):
 
 
 @irdl_op_definition
-class GeluOp(UnaryOp):
+class GeluOp(FunctionOp):
     """`y = x * P(X <= x)`, X standard normal.
 
     approximate "none" uses erf, "tanh" uses `0.5x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))`.
@@ -215,7 +219,7 @@ class GeluOp(UnaryOp):
 
 
 @irdl_op_definition
-class EluOp(UnaryOp):
+class EluOp(FunctionOp):
     """`y = x where x >= 0 else alpha * (exp(x) - 1)`."""
 
     name = "mblt.elu"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from qbc.execute.float_torch.scope import Kernel, KernelFactory, Scope
+from qbc.execute.float_torch.scope import Kernel, KernelFactory, Scope, shape_of
 
 
 def constant(op: Operation, scope: Scope) -> Kernel:
     """The data of the constant; read once, when the program is compiled."""
-    value = scope.tensor(op.properties["value"]).reshape(op.results[0].type.get_shape())  # type: ignore[attr-defined]
+    value = scope.tensor(op.properties["value"]).reshape(shape_of(op.results[0]))
     return lambda: value
 
 

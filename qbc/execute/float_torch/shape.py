@@ -70,8 +70,10 @@ def pad(op: Operation, scope: Scope) -> Kernel:
 
 def _pad_indices(size: int, before: int, after: int, mode: str) -> torch.Tensor:
     """Source index of every element along one padded axis."""
-    numpy_mode = "reflect" if mode == "reflect" else "edge"
-    return torch.from_numpy(np.pad(np.arange(size), (before, after), mode=numpy_mode))  # type: ignore[call-overload]
+    indices = np.arange(size)
+    padding = (before, after)
+    padded = np.pad(indices, padding, mode="reflect") if mode == "reflect" else np.pad(indices, padding, mode="edge")
+    return torch.from_numpy(padded)
 
 
 def gather(op: Operation, scope: Scope) -> Kernel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -79,7 +79,7 @@ class TensorReader:
         self._check_size(len(raw), size, name)
         if kind.element_type in (IntegerType(64), IntegerType(32)) and count <= DENSE_LIMIT:
             values = np.frombuffer(raw, dtype="<i8" if tensor.data_type == 7 else "<i4").tolist()
-            return DenseIntOrFPElementsAttr.from_list(kind, values), kind  # type: ignore[type-var]
+            return DenseIntOrFPElementsAttr.from_list(cast("TensorType[IntegerType]", kind), values), kind
         return BlobRefAttr(StringAttr(self.store.put(raw)), kind), kind
 
     def _raw(self, tensor: Any) -> bytes:

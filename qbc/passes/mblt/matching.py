@@ -15,36 +15,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.traits import is_side_effect_free
 
 from qbc.dialects.blob import BlobAttr, dtype_name, write_blob
-from qbc.dialects.mblt import (
-    AbsOp,
-    CeilOp,
-    ClipOp,
-    ConstantOp,
-    CosOp,
-    EluOp,
-    ErfOp,
-    ExpOp,
-    FloorOp,
-    GeluOp,
-    HardSigmoidOp,
-    HardSwishOp,
-    LeakyReluOp,
-    LogOp,
-    MbltOp,
-    MishOp,
-    NegOp,
-    ReciprocalOp,
-    ReluOp,
-    RsqrtOp,
-    SigmoidOp,
-    SiluOp,
-    SinOp,
-    SoftplusOp,
-    SqrtOp,
-    SquareOp,
-    TanhOp,
-    shape_of,
-)
+from qbc.dialects.mblt import ConstantOp, MbltOp, shape_of
 from qbc.passes.base import CompileContext, array_of, erase_dead_ops, fuse_locations, source_names
 
 if TYPE_CHECKING:
@@ -53,35 +24,6 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.generic]
     Float64Array = npt.NDArray[np.float64]
-
-
-UNARY: tuple[type[MbltOp], ...] = (
-    AbsOp,
-    CeilOp,
-    ClipOp,
-    CosOp,
-    EluOp,
-    ErfOp,
-    ExpOp,
-    FloorOp,
-    GeluOp,
-    HardSigmoidOp,
-    HardSwishOp,
-    LeakyReluOp,
-    LogOp,
-    MishOp,
-    NegOp,
-    ReciprocalOp,
-    ReluOp,
-    RsqrtOp,
-    SigmoidOp,
-    SiluOp,
-    SinOp,
-    SoftplusOp,
-    SqrtOp,
-    SquareOp,
-    TanhOp,
-)  # functions of one element without weights
 
 
 # --- constants -------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from qbc.dialects.mblt import (
     ConstantOp,
     EqualOp,
     ExpandOp,
+    FunctionOp,
     GatherOp,
     LinearOp,
     MbltOp,
@@ -27,7 +28,6 @@ from qbc.dialects.mblt import (
 from qbc.passes.base import CompileContext, FunctionPass, rewrite, single_user
 from qbc.passes.mblt.layers import weight_of
 from qbc.passes.mblt.matching import (
-    UNARY,
     constant_data,
     inner_values_stay_inside,
     made_by,
@@ -142,7 +142,7 @@ class _FunctionOfRows(RewritePattern):
     ctx: CompileContext
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if not isinstance(op, UNARY) or not isinstance(op, MbltOp):
+        if not isinstance(op, FunctionOp):
             return
         gather = made_by(op.operands[0], GatherOp)
         if gather is None or single_user(op.operands[0]) is not op:

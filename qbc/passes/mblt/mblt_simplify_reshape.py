@@ -14,31 +14,25 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from qbc.dialects.common.access import flag, integers
 from qbc.dialects.mblt import (
-    AddOp,
+    ArithmeticOp,
     ConstantOp,
-    DivOp,
-    MaximumOp,
+    FunctionOp,
     MbltOp,
-    MinimumOp,
-    MulOp,
-    PowOp,
     ReduceL2Op,
     ReduceMaxOp,
     ReduceMeanOp,
     ReduceMinOp,
     ReduceSumOp,
     ReshapeOp,
-    SubOp,
     TransposeOp,
     element_of,
     shape_of,
 )
 from qbc.passes.base import CompileContext, FunctionPass, rewrite, single_user
 from qbc.passes.canonicalization.mblt import MergeReshapes, RemoveNoOp
-from qbc.passes.mblt.matching import UNARY, constant_data, made_by, new_constant, replace_group, sweep
+from qbc.passes.mblt.matching import constant_data, made_by, new_constant, replace_group, sweep
 
 REDUCTIONS = (ReduceMeanOp, ReduceSumOp, ReduceMaxOp, ReduceMinOp, ReduceL2Op)
-BINARY = (AddOp, SubOp, MulOp, DivOp, MaximumOp, MinimumOp, PowOp)
 
 
 @dataclass(frozen=True)
@@ -144,13 +138,13 @@ class _DropAxes(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ReshapeOp, rewriter: PatternRewriter) -> None:
         kept = made_by(op.operands[0], *REDUCTIONS)
-        if kept is None or not flag(kept, "keep_dims") or single_user(op.operands[0]) is not op:
+        if not isinstance(kept, REDUCTIONS) or not flag(kept, "keep_dims") or single_user(op.operands[0]) is not op:
             return
         axes = integers(kept, "axes")
         remaining = tuple(size for axis, size in enumerate(shape_of(op.operands[0])) if axis not in axes)
         if remaining != shape_of(op.results[0]):
             return
-        reduced = type(kept).of(kept.operands[0], axes=axes, keep_dims=False)  # type: ignore[attr-defined]
+        reduced = type(kept).of(kept.operands[0], axes=axes, keep_dims=False)
         replace_group(rewriter, op, reduced, [kept])
 
 
@@ -161,7 +155,7 @@ class _SinkSqueeze(RewritePattern):
     ctx: CompileContext
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if not isinstance(op, (*UNARY, *BINARY)) or not isinstance(op, MbltOp):
+        if not isinstance(op, FunctionOp | ArithmeticOp):
             return
         # The largest operand says which axes: among several sizes of 1 the smaller ones leave it open.
         squeezes = [found for found in map(_squeeze_of, op.operands) if found is not None]

@@ -10,8 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from qbc.dialects.blob import BlobAttr, read_blob, write_blob
 from qbc.dialects.common.shapes import DYNAMIC
-from qbc.dialects.mblt import LinearOp, MbltOp, PreluOp, ReshapeOp, TransposeOp, UnaryOp, shape_of
-from qbc.dialects.mblt.normalization import BatchNormOp, LayerNormOp, LogSoftmaxOp, SoftmaxOp
+from qbc.dialects.mblt import FunctionOp, LinearOp, MbltOp, ReshapeOp, TransposeOp, shape_of
 from qbc.passes.mblt.mblt_sink_transposes.permutations import Axes, Group, permuted, reshape_groups
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from qbc.passes.base import CompileContext
 
 Replace = Callable[[Operation, SSAValue], None]
-NOT_ELEMENTWISE = (PreluOp, BatchNormOp, LayerNormOp, SoftmaxOp, LogSoftmaxOp)
 
 
 def fold_into_linear_after(op: ReshapeOp, transpose: TransposeOp, ctx: CompileContext, replace: Replace) -> bool:
@@ -76,7 +74,7 @@ def _linear_users(value: SSAValue) -> list[LinearOp] | None:
         if isinstance(user, LinearOp):
             found.append(user)
             continue
-        if not isinstance(user, UnaryOp) or isinstance(user, NOT_ELEMENTWISE) or not user.results[0].uses:
+        if not isinstance(user, FunctionOp) or not user.results[0].uses:
             return None
         pending += [use.operation for use in user.results[0].uses]
     return found or None
