@@ -127,10 +127,11 @@ def list_entries(path: Path, reading: Reading) -> list[Entry]:
 
 def _files_of(directory: Path, reading: Reading) -> list[Path]:
     children = sorted(child for child in directory.iterdir() if not child.name.startswith("."))
-    files = [child for child in children if child.is_file()]
-    arrays = [file for file in files if file.suffix.lower() in ARRAY_SUFFIXES]
-    images = [file for file in files if file.suffix.lower() in IMAGE_SUFFIXES]
-    others = [file for file in files if file not in arrays and file not in images]
+    kinds = [_kind_of(child) for child in children]
+    arrays, images, others = (
+        [child for child, kind in zip(children, kinds, strict=True) if kind == wanted]
+        for wanted in ("array", "image", "other")
+    )
     if arrays and images:
         raise sample_error(
             f"{directory}: holds both arrays ({arrays[0].name}) and images ({images[0].name})",
@@ -145,7 +146,7 @@ def _files_of(directory: Path, reading: Reading) -> list[Path]:
         )
     if images and others:
         raise sample_error(f"{others[0]}: not an image, among the images of the directory", "move the file elsewhere")
-    skipped = [child.name for child in children if child not in arrays and child not in images]
+    skipped = [child.name for child, kind in zip(children, kinds, strict=True) if kind not in ("array", "image")]
     if skipped:
         reading.tell(f"{directory}: {skipped[0]!r} is not read ({len(skipped)} entries that are no samples)")
     if len(reading.specs) > 1 and any(file.suffix.lower() != ".npz" for file in (*arrays, *images)):
@@ -156,6 +157,16 @@ def _files_of(directory: Path, reading: Reading) -> list[Path]:
             "save one .npz a sample with one array per input name, or write a .json manifest",
         )
     return arrays or images
+
+
+def _kind_of(child: Path) -> str:
+    """Return what an entry of a directory is: "array", "image", "other" file, or "folder" (and what is no file)."""
+    if not child.is_file():
+        return "folder"
+    suffix = child.suffix.lower()
+    if suffix in ARRAY_SUFFIXES:
+        return "array"
+    return "image" if suffix in IMAGE_SUFFIXES else "other"
 
 
 def resolve_listed(owner: Path, entry: str) -> Path:
