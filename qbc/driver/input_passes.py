@@ -22,6 +22,13 @@ INPUT_OPTIONS = {
 }
 
 
+INPUT_SECTIONS = {
+    "uint8Input": ("mblt-uint8-inputs",),
+    "preprocessing": ("mblt-fuse-letterbox", "mblt-fuse-normalize"),
+    "extraOutput": ("mblt-add-outputs",),
+}
+
+
 def input_passes(config: CompileConfig) -> Pipeline:
     """Return the passes that the sections uint8Input and preprocessing ask for.
 
@@ -39,14 +46,6 @@ def input_passes(config: CompileConfig) -> Pipeline:
         others = tuple(images.input_configs)
         calls += [_fuse(operation, exclude=others) for operation in _fused(images.pipeline)]
     return Pipeline((Nest("func.func", tuple(calls)),)) if calls else Pipeline()
-
-
-def input_notices(config: CompileConfig) -> tuple[str, ...]:
-    """Return what is set in the preprocessing section and has no effect."""
-    images = config.preprocessing
-    if images.apply or not (images.pipeline or images.input_configs):
-        return ()
-    return ("preprocessing has no effect: its pipeline is used with apply: true only",)
 
 
 def output_passes(config: CompileConfig) -> Pipeline:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from qbc.driver.candidates import PERCENTILES, chosen_percentile
 from qbc.driver.events import EventSink, ignore
-from qbc.driver.input_passes import INPUT_OPTIONS, input_notices, input_passes, output_passes
+from qbc.driver.input_passes import INPUT_OPTIONS, INPUT_SECTIONS, input_passes, output_passes
 from qbc.driver.scheme import core_mode
 from qbc.modes import SINGLE
 from qbc.pipelines.grammar import Pipeline, PipelineError, parse_pipeline
@@ -19,6 +19,8 @@ from qbc.pipelines.registry import complete
 if TYPE_CHECKING:
     from qbc.config.model import CompileConfig
     from qbc.config.resolve import Resolved
+
+Settings = dict[str, list[tuple[str, str, Any]]]  # by configuration key: pass, option, value
 
 PARSE_PHASES = ("import", "convert")
 QUANTIZE_PHASES = ("quantize", "lower", "encode")
@@ -99,43 +101,21 @@ def make_plan(options: CompileOptions, phases: tuple[str, ...] = PHASES) -> Plan
     resolved only where something was configured or a phase takes it, so that plain parsing does not load the model.
     """
     config, warnings = _config(options, phases)
-    if options.pipeline is not None:
-        pipelines = _edited(options.pipeline, phases)
-        if config is not None and config.inference_scheme != SINGLE:
-            warnings = (*warnings, "inference_scheme has no effect: the pipeline text says the core mode")
-        if config is not None and config.calibration.statistics.apply and config.calibration.statistics.percentiles:
-            warnings = (*warnings, f"{PERCENTILES} has no effect: the pipeline text says the percentile")
-        return _with_data(options, config, pipelines, warnings)
+    edited = None if options.pipeline is None else _edited(options.pipeline, phases)
     if config is None:
         preset = load_preset(options.preset or DEFAULT_PRESET)
-        return Plan(None, {phase: complete(preset.pipeline(phase)) for phase in phases}, ())
-    changes = _changes(config)
-    mode, mode_notices = core_mode(config.inference_scheme, options.target)
-    if mode != SINGLE:
-        changes["inferenceScheme"] = [("npu-assign-mode", "mode", mode)]
-    percentile, candidate_notices = chosen_percentile(config)
-    if percentile is not None:
-        changes[PERCENTILES] = [("quant-assign-ranges", "percentile", percentile)]
-    default = load_preset(DEFAULT_PRESET)
-    flat = [change for group in changes.values() for change in group]
-    pipelines = {}
-    placed: set[tuple[str, str]] = set()
-    for phase in phases:
-        text = config.pipelines.get(phase)  # type: ignore[call-overload]  # the keys are the names of the phases
-        pipeline = default.pipeline(phase) if text is None else parse_pipeline(text)
-        if phase == "quantize":
-            pipeline = input_passes(config) + output_passes(config) + pipeline
-        for name in _left_out(config):
-            pipeline = without_pass(pipeline, name)
-        changed, found = with_options(pipeline, flat)
-        pipelines[phase] = complete(changed)
-        placed |= found
-    unplaced = [path for path, group in changes.items() if not any((item[0], item[1]) in placed for item in group)]
-    notices: list[str] = []
+        pipelines = edited or {phase: complete(preset.pipeline(phase)) for phase in phases}
+        return _with_data(options, None, pipelines, warnings)
+    settings, notices = _settings(config, options.target)
+    if edited is not None:
+        pipelines, untaken = edited, _overruled(config, settings, edited)
+        why = "the pipeline text says otherwise"
+    else:
+        pipelines, untaken = _pipelines(config, settings, phases)
+        why = "no pass of the pipelines takes it"
     if "quantize" in phases:
-        notices += [f"{path} has no effect: no pass of the pipelines takes it" for path in unplaced]
-        notices += input_notices(config)
-    return _with_data(options, config, pipelines, (*warnings, *mode_notices, *candidate_notices, *notices))
+        notices += [f"{path} has no effect: {why}" for path in untaken]
+    return _with_data(options, config, pipelines, (*warnings, *notices))
 
 
 def resolve_options(options: CompileOptions, *, features: bool = True) -> Resolved:
@@ -171,6 +151,49 @@ def _config(options: CompileOptions, phases: tuple[str, ...]) -> tuple[CompileCo
     return resolved.config, resolved.notices
 
 
+def _settings(config: CompileConfig, target: str | Path | None) -> tuple[Settings, list[str]]:
+    """Return what a configuration sets: `(pass, option, value)` by key, and what there is to tell about it.
+
+    Fields at their default set nothing: it is the default of the pass too, so an option that a pipeline text writes out
+    stays as it is written.
+    """
+    from qbc.config.fields import key_of, pass_options
+
+    settings = {
+        key_of(path): [(name, option, entry.value) for name, option in entry.targets]
+        for path, entry in pass_options(config).items()
+        if not entry.is_default
+    }
+    mode, notices = core_mode(config.inference_scheme, target)
+    if mode != SINGLE:
+        settings["inferenceScheme"] = [("npu-assign-mode", "mode", mode)]
+    percentile, candidate_notices = chosen_percentile(config)
+    if percentile is not None:
+        settings[PERCENTILES] = [("quant-assign-ranges", "percentile", percentile)]
+    return settings, [*notices, *candidate_notices]
+
+
+def _pipelines(
+    config: CompileConfig, settings: Settings, phases: tuple[str, ...]
+) -> tuple[dict[str, Pipeline], list[str]]:
+    """Return the pipelines of the phases with the settings in them, and the keys that found no place."""
+    default = load_preset(DEFAULT_PRESET)
+    flat = [setting for group in settings.values() for setting in group]
+    pipelines = {}
+    placed: set[tuple[str, str]] = set()
+    for phase in phases:
+        text = config.pipelines.get(phase)  # type: ignore[call-overload]  # the keys are the names of the phases
+        pipeline = default.pipeline(phase) if text is None else parse_pipeline(text)
+        if phase == "quantize":
+            pipeline = input_passes(config) + output_passes(config) + pipeline
+        for name in _left_out(config).values():
+            pipeline = without_pass(pipeline, name)
+        changed, found = with_options(pipeline, flat)
+        pipelines[phase] = complete(changed)
+        placed |= found
+    return pipelines, [path for path, group in settings.items() if not any(item[:2] in placed for item in group)]
+
+
 def _edited(text: str, phases: tuple[str, ...]) -> dict[str, Pipeline]:
     parts = split_by_phase(parse_pipeline(text))
     beyond = [call for phase in PHASES[PHASES.index(phases[-1]) + 1 :] for call in parts[phase].calls()]
@@ -179,26 +202,24 @@ def _edited(text: str, phases: tuple[str, ...]) -> dict[str, Pipeline]:
     return {phase: complete(parts[phase]) for phase in phases}
 
 
-def _changes(config: CompileConfig) -> dict[str, list[tuple[str, str, Any]]]:
-    """Return the settings of passes by configuration key, for fields that differ from their default.
-
-    A default is the default of the pass too, so an option that a pipeline text writes out stays as it is written.
-    """
-    from qbc.config.fields import key_of, pass_options
-
-    return {
-        key_of(path): [(name, option, entry.value) for name, option in entry.targets]
-        for path, entry in pass_options(config).items()
-        if not entry.is_default
-    }
+def _overruled(config: CompileConfig, settings: Settings, pipelines: Mapping[str, Pipeline]) -> list[str]:
+    """Return the keys that an edited text does not follow; one that was printed for the configuration follows all."""
+    calls = [call for pipeline in pipelines.values() for call in pipeline.calls()]
+    said = {(call.name, option): value for call in calls for option, value in call.options}
+    keys = [path for path, group in settings.items() if not any(said.get(item[:2]) == item[2] for item in group)]
+    keys += [path for path, name in _left_out(config).items() if any(call.name == name for call in calls)]
+    wanted = complete(input_passes(config) + output_passes(config)).calls()
+    missing = {call.name for call in wanted if call not in calls}
+    return keys + [section for section, names in INPUT_SECTIONS.items() if missing & set(names)]
 
 
-def _left_out(config: CompileConfig) -> list[str]:
+def _left_out(config: CompileConfig) -> dict[str, str]:
+    """Return the passes that the configuration switches off, by the key that does it."""
     switches = {
-        "quant-bias-correction": config.bias_correction.apply,
-        "quant-promote-16": config.tuning.auto_promote.apply,
+        "biasCorrection.apply": ("quant-bias-correction", config.bias_correction.apply),
+        "tuning.autoPromote.apply": ("quant-promote-16", config.tuning.auto_promote.apply),
     }
-    return [name for name, wanted in switches.items() if not wanted]
+    return {path: name for path, (name, wanted) in switches.items() if not wanted}
 
 
 def _with_data(

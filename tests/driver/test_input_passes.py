@@ -56,7 +56,7 @@ def test_inputs_with_a_pipeline_of_their_own() -> None:
 )
 def test_a_pipeline_that_is_off_is_told(section: dict[str, Any]) -> None:
     plan = planned(preprocessing=section)
-    assert calls(plan) == [] and any("preprocessing has no effect" in notice for notice in plan.notices)
+    assert calls(plan) == [] and any("(its section is switched off by apply)" in notice for notice in plan.notices)
     plan = planned(preprocessing={**section, "apply": True})
     assert calls(plan) and not any("preprocessing" in notice for notice in plan.notices)
     assert not any("preprocessing" in notice for notice in planned(preprocessing={"apply": False}).notices)

@@ -97,4 +97,4 @@ def test_configuration_and_pipeline(tmp_path: Path) -> None:
     edited = CompileOptions(arguments={"inference_scheme": "multi"}, target="aries-rb", pipeline=text)
     plan = make_plan(edited)
     assert plan.text() == text
-    assert "inference_scheme has no effect: the pipeline text says the core mode" in plan.notices
+    assert "inferenceScheme has no effect: the pipeline text says otherwise" in plan.notices
