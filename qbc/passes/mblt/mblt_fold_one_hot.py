@@ -20,7 +20,6 @@ from qbc.dialects.mblt import (
     FunctionOp,
     GatherOp,
     LinearOp,
-    MbltOp,
     ReshapeOp,
     element_of,
     shape_of,
