@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from xdsl.dialects.builtin import (
-    BoolAttr,
     DenseArrayBase,
     FloatAttr,
     IntegerAttr,
@@ -30,8 +29,6 @@ from qbc.dialects.common import int_list as ints_attr
 from qbc.dialects.common.access import integer, number, shape_of
 from qbc.dialects.common.access import integers as ints
 from qbc.errors import QBCompilerError
-
-AnyTensor = TensorType[Attribute]
 
 INTS = DenseArrayBase.constr(i64)
 INT = IntegerAttr.constr(i64)
@@ -132,6 +129,14 @@ class BinaryOp(QuantOp):
         check_activation(self)
 
 
+def nhwc_of(op: Operation) -> tuple[int, int, int, int]:
+    """Return the shape of the first operand; raises VerifyException unless it is an NHWC tensor of rank 4."""
+    shape = shape_of(op.operands[0])
+    if len(shape) != 4:
+        raise VerifyException(f"takes an NHWC tensor of rank 4, not shape {list(shape)}")
+    return shape[0], shape[1], shape[2], shape[3]
+
+
 class VariadicOp(QuantOp):
     """Base: any number of operands, one result."""
 
@@ -157,9 +162,7 @@ __all__ = [
     "INT",
     "INTS",
     "TEXT",
-    "AnyTensor",
     "BinaryOp",
-    "BoolAttr",
     "QuantOp",
     "SameShapeOp",
     "UnaryOp",
@@ -169,6 +172,7 @@ __all__ = [
     "integer",
     "ints",
     "ints_attr",
+    "nhwc_of",
     "number",
     "shape_of",
     "text",

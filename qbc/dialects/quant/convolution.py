@@ -6,6 +6,7 @@ from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
 from qbc.dialects.blob import BlobAttr
+from qbc.dialects.common import window_size
 from qbc.dialects.quant.base import (
     BLOB,
     FLOAT,
@@ -16,7 +17,7 @@ from qbc.dialects.quant.base import (
     check_activation,
     integer,
     ints,
-    shape_of,
+    nhwc_of,
 )
 
 
@@ -73,7 +74,7 @@ class Conv2dOp(WeightedOp):
     groups = prop_def(INT)
 
     def infer_shape(self) -> tuple[int, ...] | None:
-        batch, height, width, channels = _nhwc(self)
+        batch, height, width, channels = nhwc_of(self)
         out_channels, kernel_h, kernel_w, per_group = self.weight_shape
         if per_group * integer(self, "groups") != channels:
             raise VerifyException(
@@ -81,8 +82,8 @@ class Conv2dOp(WeightedOp):
             )
         top, left, bottom, right = ints(self, "padding")
         (stride_h, stride_w), (dilation_h, dilation_w) = ints(self, "strides"), ints(self, "dilations")
-        out_h = (height + top + bottom - dilation_h * (kernel_h - 1) - 1) // stride_h + 1
-        out_w = (width + left + right - dilation_w * (kernel_w - 1) - 1) // stride_w + 1
+        out_h = window_size(height, kernel_h, stride_h, top, bottom, dilation_h)
+        out_w = window_size(width, kernel_w, stride_w, left, right, dilation_w)
         return (batch, out_h, out_w, out_channels)
 
 
@@ -104,7 +105,7 @@ class TransposeConv2dOp(WeightedOp):
     def infer_shape(self) -> tuple[int, ...] | None:
         if "output_padding" not in self.properties:
             return None
-        batch, height, width, _ = _nhwc(self)
+        batch, height, width, _ = nhwc_of(self)
         out_channels, kernel_h, kernel_w, _ = self.weight_shape
         top, left, bottom, right = ints(self, "padding")
         (stride_h, stride_w), (dilation_h, dilation_w) = ints(self, "strides"), ints(self, "dilations")
@@ -112,13 +113,6 @@ class TransposeConv2dOp(WeightedOp):
         out_h = (height - 1) * stride_h - top - bottom + dilation_h * (kernel_h - 1) + 1 + extra_h
         out_w = (width - 1) * stride_w - left - right + dilation_w * (kernel_w - 1) + 1 + extra_w
         return (batch, out_h, out_w, out_channels)
-
-
-def _nhwc(op: UnaryOp) -> tuple[int, int, int, int]:
-    shape = shape_of(op.operands[0])
-    if len(shape) != 4:
-        raise VerifyException(f"takes an NHWC tensor of rank 4, not shape {list(shape)}")
-    return shape[0], shape[1], shape[2], shape[3]
 
 
 __all__ = ["Conv2dOp", "TransposeConv2dOp", "WeightedOp"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 
+from qbc.dialects.common.shapes import reduced_shape
 from qbc.dialects.quant.base import BOOL, INT, INTS, UnaryOp, integer, ints, shape_of
 
 
@@ -16,11 +17,7 @@ class ReduceOp(UnaryOp):
     def infer_shape(self) -> tuple[int, ...] | None:
         if "keep_dims" not in self.properties:
             return None
-        shape = shape_of(self.operands[0])
-        axes = {axis % len(shape) for axis in ints(self, "axes")}
-        if integer(self, "keep_dims"):
-            return tuple(1 if i in axes else size for i, size in enumerate(shape))
-        return tuple(size for i, size in enumerate(shape) if i not in axes)
+        return reduced_shape(shape_of(self.operands[0]), ints(self, "axes"), bool(integer(self, "keep_dims")))
 
 
 class SumOp(ReduceOp):
@@ -67,9 +64,7 @@ class ArgMaxOp(UnaryOp):
         if "keep_dims" not in self.properties:
             return None
         shape = shape_of(self.operands[0])
-        axis = integer(self, "axis") % len(shape)
-        middle = (1,) if integer(self, "keep_dims") else ()
-        return (*shape[:axis], *middle, *shape[axis + 1 :])
+        return reduced_shape(shape, (integer(self, "axis") % len(shape),), bool(integer(self, "keep_dims")))
 
 
 @irdl_op_definition

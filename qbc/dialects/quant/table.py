@@ -158,7 +158,7 @@ def _row_name(value: SSAValue) -> str | None:
 
 
 def level(module: ModuleOp) -> str:
-    """Return the level of a quantized module: `created`, `ranged` (every row set) or `materialized` (types are final)."""
+    """Return the level of a module: `created`, `ranged` (every row is set) or `materialized` (types are final)."""
     table = ParamTable(module)
     used = [row for row in table if any(_is_open(value) for value in table.members(row))]
     if not used:

@@ -8,12 +8,14 @@ channels 0, 2, 4 become channel 0. An operation that mixes the last axis with ot
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
 
+from qbc.algorithms.disjoint_sets import DisjointSets
 from qbc.dialects import quant
 from qbc.dialects.quant import ParamTable
 from qbc.dialects.quant.base import integer, ints, shape_of
@@ -144,39 +146,27 @@ def _equal_scales(a: ChannelEncoding, at_a: Sequence[int], b: ChannelEncoding, a
 
 
 class ChannelClasses:
-    """Disjoint sets of (value, channel): the channels of a set must have one scale."""
+    """Which channels of some values must have one scale: disjoint sets of (value, channel), each with a number."""
 
     def __init__(self, values: Sequence[SSAValue]) -> None:
-        self._first: dict[SSAValue, int] = {}
-        total = 0
-        for value in values:
-            self._first[value] = total
-            total += channel_count(value)
-        self._parent = list(range(total))
+        counts = [channel_count(value) for value in values]
+        self._first = dict(zip(values, accumulate(counts, initial=0), strict=False))
+        self._sets = DisjointSets(range(sum(counts)))
 
     def link(self, a: SSAValue, at_a: Sequence[int], b: SSAValue, at_b: Sequence[int]) -> None:
         """Put channel `at_a[i]` of `a` and channel `at_b[i]` of `b` into one set, for every i."""
         for i, j in zip(at_a, at_b, strict=True):
-            first, second = self._root(self._first[a] + i), self._root(self._first[b] + j)
-            self._parent[max(first, second)] = min(first, second)
+            self._sets.union((self._first[a] + i, self._first[b] + j))
 
-    def join(self, value: SSAValue) -> None:
-        """Put all channels of a value into one set."""
-        count = channel_count(value)
-        self.link(value, [0] * count, value, range(count))
+    def join(self, *values: SSAValue) -> None:
+        """Put all channels of some values into one set."""
+        self._sets.union(self._first[value] + i for value in values for i in range(channel_count(value)))
 
-    def classes(self, value: SSAValue) -> list[int]:
-        """Return the set of each channel of a value, as a number."""
-        first = self._first[value]
-        return [self._root(first + channel) for channel in range(channel_count(value))]
-
-    def __iter__(self) -> Iterator[SSAValue]:
-        return iter(self._first)
-
-    def _root(self, node: int) -> int:
-        root = node
-        while self._parent[root] != root:
-            root = self._parent[root]
-        while self._parent[node] != root:
-            self._parent[node], node = root, self._parent[node]
-        return root
+    def numbered(self) -> tuple[int, dict[SSAValue, list[int]]]:
+        """Return the number of sets, and for every value the set of each channel."""
+        numbers = {root: number for number, root in enumerate(self._sets.groups())}
+        channels = {
+            value: [numbers[self._sets.find(first + i)] for i in range(channel_count(value))]
+            for value, first in self._first.items()
+        }
+        return len(numbers), channels

@@ -34,6 +34,15 @@ SHARED_BY_MOVEMENT: tuple[type[Operation], ...] = (
     quant.ResizeNearestOp,
 )
 SHARED_BY_UNION: tuple[type[Operation], ...] = (quant.ConcatOp, quant.MaximumOp, quant.MinimumOp, quant.WhereOp)
+CLAMPING: tuple[type[Operation], ...] = (
+    quant.Conv2dOp,
+    quant.TransposeConv2dOp,
+    quant.LinearOp,
+    quant.AddOp,
+    quant.SubOp,
+    quant.MulOp,
+    quant.DivOp,
+)  # take a relu or clip that follows as the clamp of their result
 GROUP_METHODS = (1, 3)
 ZERO_POINT_METHODS = (2, 3)
 
@@ -62,39 +71,6 @@ def ties_at_creation(op: Operation, method: int) -> Sequence[SSAValue]:
     if isinstance(op, SHARED_BY_UNION) and method not in GROUP_METHODS:
         return ()
     return tied_values(op)
-
-
-class UnionFind:
-    """Disjoint sets of values; the representative of a set is its earliest value in the given order."""
-
-    def __init__(self, values: Iterable[SSAValue]) -> None:
-        self._order = {value: index for index, value in enumerate(values)}
-        self._parent = {value: value for value in self._order}
-
-    def find(self, value: SSAValue) -> SSAValue:
-        """Return the representative of the set of `value`."""
-        root = value
-        while self._parent[root] is not root:
-            root = self._parent[root]
-        while self._parent[value] is not root:
-            self._parent[value], value = root, self._parent[value]
-        return root
-
-    def union(self, values: Sequence[SSAValue]) -> None:
-        """Merge the sets of all `values`."""
-        roots = {self.find(value): None for value in values}
-        if len(roots) < 2:
-            return
-        first = min(roots, key=self._order.__getitem__)
-        for root in roots:
-            self._parent[root] = first
-
-    def groups(self) -> dict[SSAValue, list[SSAValue]]:
-        """Return representative -> members, both in order."""
-        found: dict[SSAValue, list[SSAValue]] = {}
-        for value in self._order:
-            found.setdefault(self.find(value), []).append(value)
-        return found
 
 
 def quant_ops(module: ModuleOp) -> list[quant.QuantOp]:

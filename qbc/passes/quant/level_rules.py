@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, FloatAttr, IntegerType, ModuleOp, TensorType
@@ -49,8 +50,8 @@ def rows_exist(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iter
             element = quantized_element(result)
             if element is not None and element.row_name is not None and element.row_name not in table.rows:
                 yield _node(op), f"'{op.name}' op has a result of row {element.row_name!r}, which does not exist"
-    names = [op.row_name for op in module.body.block.ops if isinstance(op, quant.ParamsOp)]
-    for name in sorted({name for name in names if names.count(name) > 1}):
+    count = Counter(op.row_name for op in module.body.block.ops if isinstance(op, quant.ParamsOp))
+    for name in sorted(name for name in count if count[name] > 1):
         yield "", f"row {name!r} is defined more than once"
 
 

@@ -43,10 +43,7 @@ def channel_classes(values: list[SSAValue]) -> tuple[ChannelClasses, str | None]
                 classes.link(*link)
             continue
         reason = reason or f"{described(op)} mixes its channels"
-        tied = tied_values(op)
-        for value in tied:
-            classes.join(value)
-            classes.link(tied[0], [0], value, [0])
+        classes.join(*tied_values(op))
     return classes, reason
 
 

@@ -11,18 +11,9 @@ from xdsl.ir import Operation
 from qbc.dialects import quant
 from qbc.dialects.quant import ParamTable
 from qbc.passes.base import CompileContext, ModulePass, erase_dead_ops, fuse_locations, single_user
-from qbc.passes.quant.legality import tied_values
+from qbc.passes.quant.legality import CLAMPING, tied_values
 
 _CLAMPS = ("activation", "activation_min", "activation_max")
-_CLAMPING = (
-    quant.Conv2dOp,
-    quant.TransposeConv2dOp,
-    quant.LinearOp,
-    quant.AddOp,
-    quant.SubOp,
-    quant.MulOp,
-    quant.DivOp,
-)
 
 
 @dataclass(frozen=True)
@@ -94,7 +85,7 @@ def _absorb(op: quant.RequantizeOp, table: ParamTable) -> bool:
     if row is None or own is None or own.is_fixed:
         return False
     if _has_clamp(op):
-        if not isinstance(producer, _CLAMPING) or _has_clamp(producer):
+        if not isinstance(producer, CLAMPING) or _has_clamp(producer):
             return False
         producer.properties.update({name: op.properties[name] for name in _CLAMPS if name in op.properties})
     elif isinstance(producer, quant.ConstantOp):

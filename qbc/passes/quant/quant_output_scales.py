@@ -65,29 +65,37 @@ class QuantOutputScales(ModulePass):
         if self.output == LAYER:
             return
         table = ParamTable(op)
-        refused: dict[str, str] = {}
+        kept: dict[str, str] = {}
         done: set[SSAValue] = set()
         for dequantize, value in output_values(op):
             if value in done:
                 continue
             values = values_of_one_encoding(value)
             done.update(values)
+            if self._is_served(values, table):
+                continue
             reason = self._refine(values, table, ctx)
             if reason is None:
                 ctx.count("outputs")
-            elif reason:
-                refused[_output_name(dequantize)] = reason
+            else:
+                kept[_output_name(dequantize)] = reason
         table.drop_unused()
-        if refused:
-            listed = ", ".join(f"{name!r} ({reason})" for name, reason in refused.items())
-            wanted = "one scale for all channels" if self.output == CHANNEL else "a range for all values"
-            ctx.notice(f"outputs that keep {wanted}: {listed}")
+        if kept:
+            listed = ", ".join(f"{name!r} ({reason})" for name, reason in kept.items())
+            what = "one scale for all channels" if self.output == CHANNEL else "the range of all their values"
+            ctx.notice(f"outputs that keep {what}: {listed}")
+
+    def _is_served(self, values: list[SSAValue], table: ParamTable) -> bool:
+        """Return whether an output has what is asked for: one channel has one scale, a probability its range."""
+        if self.output == CHANNEL:
+            return all(channel_count(value) == 1 for value in values)
+        return any(row.is_fixed for value in values if (row := table.row_of(value)) is not None)
 
     def _refine(self, values: list[SSAValue], table: ParamTable, ctx: CompileContext) -> str | None:
-        """Choose the encoding of an output; return why not, or an empty text where there is nothing to choose."""
+        """Choose the encoding of an output and return None, or the reason why it stays as it is."""
         rows = [row for value in values if (row := table.row_of(value)) is not None]
         if any(row.is_fixed for row in rows):
-            return "its encoding is fixed" if self.output == CHANNEL and _has_channels(values) else ""
+            return "its encoding is fixed"
         reader = next(inner_readers(values), None)
         if reader is not None:
             return f"{described(reader)} reads it in the graph"
@@ -113,14 +121,11 @@ class QuantOutputScales(ModulePass):
     def _split_channels(self, values: list[SSAValue], table: ParamTable, ctx: CompileContext) -> str | None:
         from qbc.algorithms.output_ranges import encode_channels
 
-        if not _has_channels(values):
-            return ""
         classes, reason = channel_classes(values)
-        numbers = {root: index for index, root in enumerate(sorted({c for v in classes for c in classes.classes(v)}))}
-        if len(numbers) == 1:
+        count, channels = classes.numbered()
+        if count == 1:
             return reason or "its channels come together"
-        channels = {value: [numbers[root] for root in classes.classes(value)] for value in values}
-        ranges = class_ranges(channels, len(numbers), self.output_margin, ctx)
+        ranges = class_ranges(channels, count, self.output_margin, ctx)
         first = table.row_of(values[0])
         storage = (first.bits if first is not None else None) or "i8"
         scales, zero_point = encode_channels(ranges, storage, asymmetric=self.method in ZERO_POINT_METHODS)
@@ -136,10 +141,6 @@ class QuantOutputScales(ModulePass):
                 table.set_channel_scales(rows[key], storage, write_blob(ctx.store, own), zero_point)
             table.assign(value, rows[key])
         return None
-
-
-def _has_channels(values: list[SSAValue]) -> bool:
-    return any(channel_count(value) > 1 for value in values)
 
 
 def _output_name(dequantize: quant.DequantizeOp) -> str:

@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from qbc.dialects import quant
 from qbc.dialects.quant import ParamsOp, ParamTable
+from qbc.dialects.quant.base import number
 from qbc.passes.base import CompileContext, ModulePass, array_of, check_options
 from qbc.passes.quant.macs import multiply_accumulates
 from qbc.passes.quant.quant_collect import INVERSE_VARIANCE
@@ -86,7 +87,7 @@ class QuantPromote16(ModulePass):
     def _proposals(self, op: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[tuple[ParamsOp, str]]:
         for inner in op.walk():
             if isinstance(inner, quant.SoftmaxOp):
-                yield from self._logits(inner.operands[0], _number(inner, "beta", 1.0), table, ctx)
+                yield from self._logits(inner.operands[0], number(inner, "beta", 1.0), table, ctx)
         for row in table:
             if self._is_coarse_normalization(table, row, ctx):
                 yield row, "normalization"
@@ -206,24 +207,24 @@ def _summands(owner: object, gain: float, ctx: CompileContext) -> list[tuple[SSA
         return [(operand, gain) for operand in owner.operands]
     if not isinstance(owner, _SCALED):
         return []
-    factor = _constant_factor(owner, ctx)
-    return [] if factor is None else [(owner.operands[0], gain * factor)]
+    for value, other in ((owner.operands[0], owner.operands[1]), (owner.operands[1], owner.operands[0])):
+        factor = _constant_factor(owner, other, ctx)
+        if factor is not None:
+            return [(value, gain * factor)]
+    return []
 
 
-def _constant_factor(op: Operation, ctx: CompileContext) -> float | None:
-    """Return the largest magnitude by which a multiplication or division with a constant scales its first operand."""
-    constant = op.operands[1].owner
-    if not isinstance(constant, quant.ConstantOp):
+def _constant_factor(op: Operation, operand: SSAValue, ctx: CompileContext) -> float | None:
+    """Return the largest magnitude by which a constant operand scales the other one; None where it does not."""
+    divides = isinstance(op, quant.DivOp)
+    if not isinstance(operand.owner, quant.ConstantOp) or (divides and operand is not op.operands[1]):
         return None
-    data: Any = abs(array_of(ctx, constant.properties["value"]))
+    data: Any = abs(array_of(ctx, operand.owner.properties["value"]))
     if data.size == 0 or float(data.max()) == 0.0:
         return None
-    return 1.0 / float(data.min()) if isinstance(op, quant.DivOp) and float(data.min()) > 0.0 else float(data.max())
-
-
-def _number(op: Operation, name: str, default: float) -> float:
-    attribute = op.properties.get(name)
-    return float(attribute.value.data) if isinstance(attribute, FloatAttr) else default
+    if not divides:
+        return float(data.max())
+    return 1.0 / float(data.min()) if float(data.min()) > 0.0 else None
 
 
 def _nodes(table: ParamTable, row: ParamsOp) -> list[str]:

@@ -96,9 +96,9 @@ def test_channels_of_a_class_are_found_from_both_ends() -> None:
     classes = ChannelClasses([op.operands[0], op.results[0]])
     for link in channel_links(op) or ():
         classes.link(*link)
-    assert classes.classes(op.operands[0]) == [0, 1, 0, 1, 0, 1] and classes.classes(op.results[0]) == [0, 1, 0, 1]
+    assert classes.numbered() == (2, {op.operands[0]: [0, 1, 0, 1, 0, 1], op.results[0]: [0, 1, 0, 1]})
     classes.join(op.results[0])
-    assert set(classes.classes(op.operands[0])) == {0}
+    assert classes.numbered() == (1, {op.operands[0]: [0] * 6, op.results[0]: [0] * 4})
 
 
 def ranged(network: CalibratedNetwork) -> ModuleOp:

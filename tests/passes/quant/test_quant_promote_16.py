@@ -129,6 +129,48 @@ def test_coarse_inputs_of_products_are_promoted_within_the_budget(budget: float,
     assert [rows[name].bits for name in ("r0", "r1", "r2", "r3")] == ["i8", expected, "i8", "i8"]
 
 
+SCALED_TEXT = """
+builtin.module {
+  quant.params "r0" {storage = i8, scale = 0.25 : f32, zero_point = 0}
+  quant.params "r1" {storage = i8, scale = 1.0 : f32, zero_point = 0}
+  quant.params "r2" {storage = i8, scale = 0.0625 : f32, zero_point = 0}
+  quant.params "r3" {storage = i8, scale = 0.00392 : f32, zero_point = -128}
+  func.func @main(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {
+    %c = quant.constant {value = #blob.inline<"NUMBER" : tensor<1x1xf32>>} : tensor<1x1x!quant.q<"r1">>
+    %0 = quant.quantize %x : tensor<1x4xf32> -> tensor<1x4x!quant.q<"r0">>
+    %1 = OPERATION -> tensor<1x4x!quant.q<"r2">>
+    %2 = quant.softmax %1 {axis = 1} : tensor<1x4x!quant.q<"r2">> -> tensor<1x4x!quant.q<"r3">>
+    %3 = quant.dequantize %2 : tensor<1x4x!quant.q<"r3">> -> tensor<1x4xf32>
+    func.return %3 : tensor<1x4xf32>
+  }
+}
+"""
+Q4, Q1 = 'tensor<1x4x!quant.q<"r0">>', 'tensor<1x1x!quant.q<"r1">>'
+
+
+@pytest.mark.parametrize(
+    "operation,value,gain",
+    [
+        (f"quant.mul %0, %c : ({Q4}, {Q1})", 2.0, 2.0),
+        (f"quant.mul %c, %0 : ({Q1}, {Q4})", -2.0, 2.0),
+        (f"quant.div %0, %c : ({Q4}, {Q1})", 0.5, 2.0),
+        (f"quant.div %0, %c : ({Q4}, {Q1})", 0.0, None),
+        (f"quant.div %c, %0 : ({Q1}, {Q4})", 2.0, None),
+    ],
+)
+def test_logits_are_followed_through_constant_factors(operation: str, value: float, gain: float | None) -> None:
+    """The step of %0 is 1/4, so one step counts gain / 4 in the exponent."""
+    import struct
+
+    text = SCALED_TEXT.replace("OPERATION", operation).replace("NUMBER", struct.pack("<f", value).hex())
+    for step, is_coarse in ((0.24 * (gain or 1.0), True), (0.26 * (gain or 1.0), False)):
+        ctx = make_context(store=BlobStore())
+        module = Parser(ctx, text).parse_module()
+        proposed = QuantPromote16(logit_step=step)._proposals(module, quant.ParamTable(module), ctx)
+        names = {row.row_name for row, rule in proposed if rule == "logits"}
+        assert ("r0" in names) == (is_coarse and gain is not None)
+
+
 def test_long_chains_of_additions_stay_cheap() -> None:
     network = CalibratedNetwork()
     add = next(op for op in network.module.walk() if isinstance(op, quant.AddOp))

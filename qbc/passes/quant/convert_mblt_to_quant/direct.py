@@ -11,6 +11,7 @@ from qbc.dialects import mblt, quant
 from qbc.dialects.quant.base import QuantOp, int_attr, ints_attr
 from qbc.passes.base import fuse_locations, single_user
 from qbc.passes.quant.convert_mblt_to_quant.builder import Builder, Handler, shape_of, tensor_of
+from qbc.passes.quant.legality import CLAMPING
 
 SAME_NAME: dict[type[Operation], type[QuantOp]] = {
     mblt.Conv2dOp: quant.Conv2dOp,
@@ -64,15 +65,6 @@ UNARY_FUNCTIONS: tuple[type[Operation], ...] = (
     mblt.FloorOp,
     mblt.CeilOp,
     mblt.SquareOp,
-)
-CLAMPING = (
-    quant.Conv2dOp,
-    quant.TransposeConv2dOp,
-    quant.LinearOp,
-    quant.AddOp,
-    quant.SubOp,
-    quant.MulOp,
-    quant.DivOp,
 )
 
 

@@ -10,12 +10,13 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from qbc.algorithms.disjoint_sets import DisjointSets
 from qbc.dialects import quant
 from qbc.dialects.common.graph import division_factor
 from qbc.dialects.quant import ParamTable, quantized_element, quantized_values
 from qbc.dialects.quant.base import text
 from qbc.passes.quant.graph_outputs import is_probability
-from qbc.passes.quant.legality import SHARED_BY_MOVEMENT, UnionFind, is_movement, quant_ops, ties_at_creation
+from qbc.passes.quant.legality import SHARED_BY_MOVEMENT, is_movement, quant_ops, ties_at_creation
 
 HEAD_ENCODING = ("i8", 1.0 / 255.0, -128)
 
@@ -41,7 +42,7 @@ def assign_rows(module: ModuleOp, method: int) -> None:
 
 
 def _tied_sets(module: ModuleOp, method: int) -> list[list[SSAValue]]:
-    sets = UnionFind(quantized_values(module))
+    sets = DisjointSets(quantized_values(module))
     for op in quant_ops(module):
         tied = ties_at_creation(op, method)
         if tied:
