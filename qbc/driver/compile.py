@@ -27,7 +27,7 @@ from qbc.driver.plan import PARSE_PHASES, QUANTIZE_PHASES, CompileOptions, Plan,
 from qbc.driver.program import write_program
 from qbc.driver.records import Recorder, check_snapshot
 from qbc.driver.samples import BoundSamples, statistics_file
-from qbc.driver.side_files import save_chosen_samples, save_config, save_preview, save_widths
+from qbc.driver.side_files import configured_files, save_chosen_samples, save_config, save_preview, save_widths
 from qbc.errors import ArgumentError, OptionError, QBCompilerError, file_error
 from qbc.pipelines.instrumentation import CrashReproducer, DumpOnChange, Instrumentation, Timing
 from qbc.pipelines.phases import PHASES
@@ -144,8 +144,10 @@ class _Run:
         """Refuse outputs that would replace inputs, that lie about their format, or that cannot be written."""
         options, data = self.options, self.plan.calibration
         read = [self.source, options.compile_config, options.preset, *(data if isinstance(data, list) else [data])]
+        configured, kept = configured_files(self.plan)
         further = [path for path, _ in candidate_runs(options, self.plan.config, self.output)]
-        check_files(read, [self.output, *further, options.preview, options.config_save_path, options.crash_reproducer])
+        asked = [options.preview, options.config_save_path, options.crash_reproducer]
+        check_files([*read, *configured], [self.output, *further, *asked, *kept])
         check_suffix(self.output, PHASE_SUFFIXES[self.phases[-1]], self.ctx.notice)
         for path in (self.output, options.preview, options.crash_reproducer):
             if path is not None:

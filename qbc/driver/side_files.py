@@ -15,6 +15,19 @@ if TYPE_CHECKING:
     from qbc.artifact.manifest import Manifest
 
 
+def configured_files(plan: Plan) -> tuple[list[str], list[str]]:
+    """Return the files that the configuration has read and written: statistics, widths of layers."""
+    if plan.config is None:
+        return [], []
+    statistics = plan.config.calibration.statistics
+    written = [plan.config.bit.save_info.save_path]
+    if not statistics.apply:
+        return [], [path for path in written if path]
+    if statistics.save_path != statistics.load_path:  # the same file may be read and kept again
+        written.append(statistics.save_path)
+    return [path for path in (statistics.load_path,) if path], [path for path in written if path]
+
+
 def save_config(path: Path | None, plan: Plan, source: Path, output: Path) -> None:
     """Write the resolved configuration with the paths of this run, so that it can be given again."""
     if path is None or plan.config is None:

@@ -57,6 +57,28 @@ def test_an_output_never_replaces_an_input(
     assert sorted(files["onnx"].parent.iterdir()) == sorted(files.values())
 
 
+@pytest.mark.parametrize("read", ["onnx", "mxq"])
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"bit": {"saveInfo": {"savePath": "{path}"}}},
+        {"calibration": {"statistics": {"apply": True, "savePath": "{path}"}}},
+    ],
+)
+def test_files_of_the_configuration_replace_nothing(
+    section: dict[str, object], read: str, files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The model, and the result of the same run."""
+    output = tmp_path / "a.mxq"
+    path = files["onnx"] if read == "onnx" else output
+    before = files["onnx"].read_bytes()
+    (tmp_path / "c.json").write_text(json.dumps(section).replace("{path}", str(path)))
+    arguments = ["--output", str(output), "--compile-config", str(tmp_path / "c.json"), "--use-random-calib"]
+    assert main(["compile", "--model", str(files["onnx"]), *arguments]) == 1
+    assert f"ERROR [ARGUMENT_ERROR]: {str(path)!r} is " in capsys.readouterr().err
+    assert files["onnx"].read_bytes() == before and not output.exists()
+
+
 def test_files_are_compared_as_files(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
