@@ -35,7 +35,8 @@ ERROR_PAGES: dict[str, ErrorPage] = {
     "CONFIG_ERROR": ErrorPage(
         "A configuration file, object or section has a key that does not exist or a value of the wrong type or "
         "range. The message gives the path of the key; names of layers and inputs that match nothing are told "
-        "too. Keys of older releases are no errors, they give a warning.",
+        "too. Keys of older releases are no errors, they give a warning. In Python it is a ConfigError: a "
+        "QBCompilerError, a ValueError, and for wrong fields a pydantic.ValidationError too.",
         "qbcompiler compile --model model.onnx --output a.mxq --use-random-calib --compile-config config.yaml",
         "ERROR [CONFIG_ERROR]: config.yaml: calibration.percentil: unknown key, did you mean 'maxPercentile'?",
     ),
