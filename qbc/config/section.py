@@ -5,7 +5,7 @@ Field names are snake_case in Python and camelCase in files; both are accepted e
 
 import inspect
 import warnings
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -250,8 +250,11 @@ def _key_of(cls: type[ConfigSection], path: str) -> str:
 
 
 def _translated(moved: Moved, value: Any) -> Any:
-    known = moved.values is not None and isinstance(value, Hashable)
-    return moved.values.get(value, value) if moved.values is not None and known else value
+    """Return what the value of an older key is called today."""
+    try:
+        return value if moved.values is None else moved.values.get(value, value)
+    except TypeError:  # a value that cannot be a key: validation names it
+        return value
 
 
 def _move(cls: type[ConfigSection], moved: Moved, value: Any, result: dict[Any, Any]) -> None:

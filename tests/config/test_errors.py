@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pydantic
 import pytest
 
-from qbc.config import CalibrationConfig, CompileConfig, ConfigValidationError, HessianQuantConfig
+from qbc.config import (
+    CalibrationConfig,
+    CompileConfig,
+    ConfigSection,
+    ConfigValidationError,
+    HessianQuantConfig,
+    OptqConfig,
+    QuantizationConfig,
+)
 from qbc.config.checks import checked
+from qbc.config.section import section_class
 from qbc.errors import ConfigError, QBCompilerError
 from qbcompiler import ConfigError as ExportedError
 
@@ -133,3 +144,37 @@ def test_nesting_without_end_is_one_error() -> None:
         deep = {"maxPercentile": deep}
     with pytest.raises(ConfigError):
         CalibrationConfig.model_validate(deep)
+
+
+class Unprintable:
+    def __repr__(self) -> str:
+        raise RuntimeError("no text")
+
+
+ODD_VALUES: list[Any] = [
+    None, True, -1, 2**200, float("inf"), float("nan"), "\ud800", b"\xff", [], [1], {}, {1: 2}, ([],), {3}, np.zeros(3),
+    np.float32(1), object(), Unprintable(), CalibrationConfig, CalibrationConfig(), CompileConfig(), [{"op": "resize"}],
+]  # fmt: skip
+
+
+def _sections(cls: type[ConfigSection]) -> Iterator[type[ConfigSection]]:
+    yield cls
+    for name in cls.model_fields:
+        section = section_class(cls, name)
+        if section is not None:
+            yield from _sections(section)
+
+
+@pytest.mark.filterwarnings("ignore::qbc.config.ConfigWarning")
+@pytest.mark.parametrize("cls", [*dict.fromkeys(_sections(CompileConfig)), OptqConfig, QuantizationConfig])
+def test_odd_values_are_taken_or_refused(cls: type[ConfigSection]) -> None:
+    """Nothing but ConfigError leaves a constructor or an assignment, and a section stays valid."""
+    names = [*cls.model_fields, *(old for old in cls.moved if "*" not in old), "nosuch"]
+    for name in names:
+        section = cls()
+        for value in ODD_VALUES:
+            with contextlib.suppress(ConfigError):
+                cls(**{name: value})
+            with contextlib.suppress(ConfigError):
+                setattr(section, name, value)
+        assert cls.model_validate(section.model_dump()) == section

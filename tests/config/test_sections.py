@@ -212,7 +212,10 @@ def test_a_present_key_goes_before_an_older_one() -> None:
     assert len(texts) == 2 and "set by its older name too" in texts[1]
     with collected_warnings(strict=True), pytest.raises(ValueError, match="keep one of them"):
         CalibrationConfig.model_validate(values)
-    with collected_warnings(), pytest.raises(ConfigValidationError, match="maxPercentile: expected MaxPercentileConfig or a dictionary, found 3"):
+    with (
+        collected_warnings(),
+        pytest.raises(ConfigValidationError, match="expected MaxPercentileConfig or a dictionary, found 3"),
+    ):
         CalibrationConfig.model_validate({"percentile": 0.9, "maxPercentile": 3})
 
 
