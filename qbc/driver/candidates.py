@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qbc.driver.events import ignore
 from qbc.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 PERCENTILES = "calibration.statistics.percentiles"
 _MODE = 1  # of calibration.mode: ranges from percentiles
+_NO_SIDE_FILES: dict[str, Any] = {"save_sample": {"apply": False}, "bit": {"save_info": {"save_path": ""}}}
+_NO_OUTPUTS: dict[str, Any] = {"config_save_path": None, "preview": None, "dump_ir": None}
 
 
 def chosen_percentile(config: CompileConfig) -> tuple[float | None, list[str]]:
@@ -46,7 +49,7 @@ def candidate_runs(
     """Yield output and options of the further programs that `calibration.statistics.sweep` asks for.
 
     They lie beside the output as `<stem>_<percentile>.mxq` and read the statistics that the first run read or kept, so
-    none of them runs the samples again.
+    none of them runs the samples again; files beside a program belong to the first.
     """
     if config is None or options.pipeline is not None:
         return
@@ -54,11 +57,11 @@ def candidate_runs(
     if not statistics.sweep or chosen_percentile(config)[0] is None:
         return
     kept = statistics.load_path or statistics.save_path
-    for index, percentile in enumerate(statistics.percentiles):
-        own = {"sweep": False, "percentile_index": index, "load_path": kept, "save_path": ""}
-        arguments = _merged(options.arguments, {"calibration": {"statistics": own}})
+    for percentile in statistics.percentiles:
+        own = {"sweep": False, "percentiles": [percentile], "percentile_index": 0, "load_path": kept, "save_path": ""}
+        arguments = _merged(options.arguments, {"calibration": {"statistics": own}, **_NO_SIDE_FILES})
         path = output.with_name(f"{output.stem}_{percentile}{output.suffix}")
-        yield path, replace(options, arguments=arguments, config_save_path=None, preview=None)
+        yield path, replace(options, arguments=arguments, on_event=ignore, **_NO_OUTPUTS)
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,9 +90,21 @@ def _compile(source: Path, output: Path, options: CompileOptions, phases: tuple[
         run = _Run(source, output, options, phases)
         result = run.run()
         if phases[-1] == PHASES[-1]:
-            for path, candidate in candidate_runs(options, run.plan.config, output):
-                _Run(source, path, candidate, phases).run()
+            _write_candidates(run, result)
+        options.on_event(Event("result", str(output), data=output))
         return result
+
+
+def _write_candidates(run: _Run, result: CompileResult) -> None:
+    """Write the further programs that the configuration asks for; they end silently or as an error."""
+    written = []
+    for path, candidate in candidate_runs(run.options, run.plan.config, run.output):
+        _Run(run.source, path, candidate, run.phases).run()
+        written.append(str(path))
+    if written:
+        notice = f"calibration.statistics.sweep wrote {', '.join(written)} too"
+        result.ctx.notice(notice)
+        run.options.on_event(Event("notice", notice))
 
 
 @contextmanager
@@ -137,7 +149,6 @@ class _Run:
         self._bind_samples(module)
         manifest = self._run_phases(module, base, phases)
         self._write(module, manifest, phases[-1])
-        self.options.on_event(Event("result", str(self.output), data=self.output))
         return CompileResult(self.output, module, self.ctx, manifest, self.timing)
 
     def _check_outputs(self) -> None:

@@ -58,7 +58,9 @@ def test_candidates(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("route", ["save", "load"])
-def test_a_sweep_writes_a_program_for_each_candidate(tmp_path: Path, route: str) -> None:
+def test_a_sweep_writes_a_program_for_each_candidate(
+    tmp_path: Path, route: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """Each equals the program of a compilation with that percentile; the asked file is the chosen one of them."""
     kept, folder = str(tmp_path / "s.npz"), tmp_path / "out"
     folder.mkdir()
@@ -74,6 +76,8 @@ def test_a_sweep_writes_a_program_for_each_candidate(tmp_path: Path, route: str)
         compile_digits(plain, SAMPLES, {"maxPercentile": {"percentile": percentile}})
         assert equal(plain, folder / f"m_{percentile}.mxq")
     assert equal(folder / "m.mxq", folder / "m_0.95.mxq")
+    assert "sweep wrote" in caplog.text and caplog.text.count("m_0.95.mxq") == caplog.text.count("m_1.0.mxq") == 1
+    assert "candidate" not in caplog.text
     assert not equal(folder / "m.mxq", folder / "m_1.0.mxq")
 
 
@@ -85,6 +89,20 @@ def test_a_sweep_replaces_no_input(tmp_path: Path) -> None:
         compile_digits(tmp_path / "m.mxq", [str(sample)], **statistics)
     assert caught.value.code == "ARGUMENT_ERROR"
     assert sample.read_bytes() == b"an input" and not (tmp_path / "m.mxq").exists()
+
+
+def test_files_beside_the_program_belong_to_the_asked_one(tmp_path: Path) -> None:
+    def run(name: str, statistics: dict[str, Any]) -> dict[str, bytes]:
+        folder = tmp_path / name
+        config = {
+            "calibration": {"statistics": {"apply": True, "savePath": str(tmp_path / f"{name}.npz"), **statistics}},
+            "saveSample": {"apply": True, "savePath": str(folder), "numSamples": 1, "stages": ["integer"]},
+        }
+        mxq_compile(digits_model_path(), "aries-rb", SAMPLES, tmp_path / f"{name}.mxq", compile_config=config)
+        return {path.name: path.read_bytes() for path in folder.rglob("*.npy")}
+
+    plain = run("plain", {"percentiles": [1.0]})
+    assert plain and run("sweep", {"percentiles": [1.0, 0.9], "sweep": True}) == plain
 
 
 def test_percentiles_without_effect_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
