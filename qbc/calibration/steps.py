@@ -15,7 +15,7 @@ from qbc.letterbox import placement
 
 Array = npt.NDArray[Any]
 
-MOST_PIXELS = 1 << 27  # of a resized image; a strip of 1x60000 pixels would fill all memory
+MOST_PIXELS = 1 << 27  # of a result; a strip of 1x60000 pixels would fill all memory
 
 
 class Step(Protocol):
@@ -24,11 +24,16 @@ class Step(Protocol):
     def apply(self, array: Array) -> Array: ...
 
 
+def _check_room(height: int, width: int) -> None:
+    if height * width > MOST_PIXELS:
+        raise ValueError(f"made {height}x{width} the image is too large, {MOST_PIXELS} pixels are possible")
+
+
 @dataclass(frozen=True)
 class Resize:
     """To an exact height and width, or (`size`) so that the shorter side has that length.
 
-    The longer side is `size * longer / shorter`, truncated. Results of more than `MOST_PIXELS` are refused.
+    The longer side is `size * longer / shorter`, truncated. More than `MOST_PIXELS` are refused.
     """
 
     height: int | None = None
@@ -38,8 +43,7 @@ class Resize:
 
     def apply(self, array: Array) -> Array:
         height, width = self._target(array.shape[0], array.shape[1])
-        if height * width > MOST_PIXELS:
-            raise ValueError(f"resized to {height}x{width} the image is too large, {MOST_PIXELS} pixels are possible")
+        _check_room(height, width)
         return self.resampling.apply(array, height, width)
 
     def _target(self, height: int, width: int) -> tuple[int, int]:
@@ -78,6 +82,7 @@ class Letterbox:
     resampling: Resampling = field(default_factory=Resampling)
 
     def apply(self, array: Array) -> Array:
+        _check_room(self.height, self.width)
         height, width, channels = array.shape
         place = placement((height, width), (self.height, self.width), centered=self.centered)
         if (place.height, place.width) != (height, width):

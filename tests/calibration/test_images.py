@@ -176,8 +176,8 @@ def test_pipeline_that_does_not_fit_the_input(tmp_path: Path) -> None:
     refused(
         tmp_path, "000.png", "[1, 32, 40, 3]", "[40, 32, 3]", images=pipeline({**RESIZE, "height": 40, "width": 32})
     )
-    large = {"op": "resize", "size": 65536}
-    refused(tmp_path, "000.png", "too large", images=pipeline(large))
+    for large in ({"op": "resize", "size": 65536}, {"op": "letterbox", "height": 65536, "width": 65536}):
+        refused(tmp_path, "000.png", "too large", images=pipeline(large))
     refused(tmp_path, "000.png", "centerCrop", images=pipeline({"op": "centerCrop", "height": 5000, "width": 5}))
     two = {"op": "normalize", "mean": [0, 0], "std": [1, 1]}
     refused(tmp_path, "000.png", "2 values of mean", images=pipeline(RESIZE, two))
