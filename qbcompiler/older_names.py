@@ -48,7 +48,7 @@ def translate(
     `given` are the arguments of the call under present names: they go before older ones, sections field by field.
     Raises ArgumentError (a ValueError) for arguments that were removed, and for names that never existed.
     """
-    meant = _Meaning(given, notice)
+    meant = _Meaning(given, known, notice)
     for name, value in extra.items():
         if name in REMOVED_WITH_ERROR:
             raise ArgumentError(f"{name} is no longer accepted", hint=REMOVED_WITH_ERROR[name])
@@ -70,8 +70,9 @@ def translate(
 class _Meaning:
     """Collects what older arguments mean."""
 
-    def __init__(self, given: Mapping[str, Any], notice: Notice) -> None:
+    def __init__(self, given: Mapping[str, Any], accepted: Collection[str], notice: Notice) -> None:
         self.arguments: dict[str, Any] = {}
+        self._accepted = accepted
         self.notice = notice
         self._given = given
 
@@ -87,6 +88,10 @@ class _Meaning:
 
     def enter(self, old: str, present: str, value: Any) -> None:
         """Enter a value under a present name; one that was given or entered before goes first, with a notice."""
+        if present not in self._accepted:
+            raise ArgumentError(
+                f"{old} is no argument of this function", hint="quantization takes it, parsing does not"
+            )
         known = self.arguments.get(present, self._given.get(present))
         if known is None:
             self.arguments[present] = value

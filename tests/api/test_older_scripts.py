@@ -337,6 +337,15 @@ def test_present_arguments_go_first_with_a_warning(older: Older, plain: Compile)
 
 # --- removed with a reason ---------------------------------------------------------------------------------------
 
+
+@pytest.mark.parametrize(
+    "arguments", [{"quantize_method": "max"}, {"layer_bias_correction": True}, {"quantization_config": {}}]
+)
+def test_parsing_takes_no_arguments_of_quantization(tmp_path: Path, arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(arguments))} is no argument of this function"):
+        mblt_compile(MODEL, tmp_path / "a.mblt", **arguments)
+
+
 FEED = {"feed_dict": {"image": np.zeros((1, 1, 8, 8), np.float32)}}
 SIZES = {"multi_shape": {"image": {"axis": 2, "values": (8, 16)}}}
 
