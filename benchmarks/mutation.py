@@ -66,6 +66,8 @@ EQUIVALENT["_div_loop", "max(abs(db), 1)", "1 -> 2"] = "only keeps a zero diviso
 EQUIVALENT["_div_loop", "da > 0", "Gt -> GtE"] = "zero over zero is dealt with before"
 for _change in ("0 -> 1", "Lt -> LtE"):
     EQUIVALENT["_power_loop", "q < 0", _change] = "zero is dealt with before"
+EQUIVALENT["_power_loop", "t > 62", "62 -> 63"] = "half a step or less rounds to no step"
+EQUIVALENT["split_planes", "(shifted >> 8) + 128", "Add -> Sub"] = "bytes count modulo 256"
 EQUIVALENT["_exponential", "whole > 30", "30 -> 31"] = "nodes have at most 31 bits: shifted by 31 they are 0 too"
 EQUIVALENT["_code_rows", "first + count", "Add -> Sub"] = "the loop counts to the same end, whatever the slice says"
 EQUIVALENT["_sum_rows", "length - first", "Sub -> Add"] = "a slice of a row ends with the row"

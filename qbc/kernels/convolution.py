@@ -11,7 +11,7 @@ from qbc.kernels.checks import CallChecks
 from qbc.kernels.compile import Array
 from qbc.kernels.depthwise import depthwise_codes
 from qbc.kernels.families import choose
-from qbc.kernels.finish import Finish, combine_planes, read_finish, read_rescale, read_tail, split_planes
+from qbc.kernels.finish import INT32_BOUND, Finish, combine_planes, read_finish, read_rescale, read_tail, split_planes
 from qbc.kernels.registry import Kernel
 from qbc.kernels.spec import CODE_RANGES, KernelCall, TensorSpec
 from qbc.kernels.windows import WindowGeometry, read_windows
@@ -102,7 +102,8 @@ def _high_plane(checks: CallChecks, weight: Array, accumulator: Callable[[int], 
     checks.require(checks.call.output.dtype == "i32", "the partial sums of plane 'hi' are i32")
     zero_high, _ = plane_zero_points(zx)
     flat = weight.reshape(weight.shape[0], -1)
-    checks.require(flat.shape[1] * 128 * 128 < 1 << 31, "a partial sum does not fit 32 bits")
+    largest = int(np.abs(flat, dtype=np.int64).sum(axis=1).max())
+    checks.require(128 * largest < INT32_BOUND, f"a partial sum can reach {128 * largest}")
     sums = accumulator(zero_high)
     offset = (zero_high - 128) * flat.sum(axis=1, dtype=np.int64) + sums.offset
 

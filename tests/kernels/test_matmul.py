@@ -25,6 +25,15 @@ def test_linear_i8(shape, zx, skipped):
     np.testing.assert_array_equal(got, expected)
 
 
+def test_high_plane_of_many_small_weights():
+    """The bound of a partial sum is that of the weights there are, not of the largest ones possible."""
+    rng = np.random.default_rng(6)
+    x = codes(rng, (2, 140_000), "i16")
+    w = rng.integers(-100, 101, (3, 140_000)).astype(np.int8)
+    high = execute("linear", [(x, "i16")], ((2, 3), "i32"), {"zx": 0, "plane": "hi"}, {"weight": w})
+    np.testing.assert_array_equal(high, ((x + 128) >> 8) @ w.astype(np.int64).T)
+
+
 @pytest.mark.parametrize("two_steps", [False, True])
 def test_linear_i16(two_steps):
     rng = np.random.default_rng(4)

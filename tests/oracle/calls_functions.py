@@ -13,7 +13,7 @@ from tests.oracle.random_values import Case, Rng, clamps, codes, make_call, mult
 
 
 def _broadcast_pair(rng: Rng) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    shape = tuple(int(n) for n in rng.integers(1, 6, int(rng.integers(1, 5))))
+    shape = tuple(int(n) for n in rng.integers(1, 6, int(rng.integers(0, 5))))
     left = tuple(n if rng.random() < 0.8 else 1 for n in shape)
     right = tuple(n if rng.random() < 0.7 or left[i] != n else 1 for i, n in enumerate(shape))
     return left, right, shape
@@ -73,7 +73,7 @@ def extremum(kind: str) -> Callable[[Rng], Case]:
 
 def requantize(rng: Rng) -> Case:
     x_type, y_type = types(rng)
-    shape = tuple(int(n) for n in rng.integers(1, 8, int(rng.integers(1, 5))))
+    shape = tuple(int(n) for n in rng.integers(1, 8, int(rng.integers(0, 5))))
     m, s = multiplier(rng, 2.0 ** (7 if x_type == "i8" else 15), y_type)
     attributes = {"zx": zero_point(rng, x_type), "m": m, "s": s, **output(rng, y_type)}
     return make_call("requantize", [(codes(rng, shape, x_type), x_type)], shape, y_type, attributes)
@@ -81,7 +81,7 @@ def requantize(rng: Rng) -> Case:
 
 def lut(rng: Rng) -> Case:
     y_type = types(rng)[1]
-    shape = tuple(int(n) for n in rng.integers(1, 8, 4))
+    shape = tuple(int(n) for n in rng.integers(1, 8, int(rng.integers(0, 5))))
     table = codes(rng, (256,), y_type).astype(np.int8 if y_type == "i8" else np.int16)
     return make_call("lut", [(codes(rng, shape, "i8"), "i8")], shape, y_type, {}, {"table": table})
 

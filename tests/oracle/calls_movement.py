@@ -46,7 +46,7 @@ def concat(rng: Rng) -> Case:
 
 def expand(rng: Rng) -> Case:
     dtype = types(rng)[0]
-    shape = tuple(int(n) for n in rng.integers(1, 6, int(rng.integers(1, 5))))
+    shape = tuple(int(n) for n in rng.integers(1, 6, int(rng.integers(0, 5))))
     source = tuple(n if rng.random() < 0.5 else 1 for n in shape)
     return make_call("expand", [(codes(rng, source, dtype), dtype)], shape, dtype, {})
 
@@ -78,7 +78,7 @@ def pad(rng: Rng) -> Case:
 
 def tile(rng: Rng) -> Case:
     dtype = types(rng)[0]
-    shape = tuple(int(n) for n in rng.integers(1, 5, int(rng.integers(1, 5))))
+    shape = tuple(int(n) for n in rng.integers(1, 5, int(rng.integers(0, 5))))
     repeats = tuple(int(n) for n in rng.integers(1, 4, len(shape)))
     out = tuple(n * r for n, r in zip(shape, repeats, strict=True))
     return make_call("tile", [(codes(rng, shape, dtype), dtype)], out, dtype, {"repeats": repeats})

@@ -64,4 +64,4 @@ def run(
 ) -> np.ndarray:
     """Compute one operation on integer codes; returns int64 codes of the given shape."""
     codes = _KINDS[kind](list(inputs), attributes, constants, tuple(shape), dtype)
-    return codes.astype(np.int64).reshape(shape)
+    return np.asarray(codes).astype(np.int64).reshape(shape)

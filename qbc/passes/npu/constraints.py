@@ -43,7 +43,7 @@ def integers_are_indices(op: KernelOp, target: Target) -> str | None:
 
 
 def kernel_limit(op: KernelOp, target: Target) -> str | None:
-    """A window has at most `limits.kernel` rows and columns."""
+    """The kernel of a convolution has at most `limits.kernel` rows and columns."""
     return _above(_window_sizes(op), target.limits.kernel)
 
 
