@@ -17,10 +17,13 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 from qbc.errors import QBCompilerError
-from qbc.modes import MODE_NAMES
+from qbc.modes import MODE_NAMES, SINGLE
 from qbc.program.image import encode_program
 from qbc.program.model import AttributeValue, Blob, Command, HostTensor, Operand, Program
 from qbc.program.writer import DebugRow
@@ -31,8 +34,9 @@ _PROGRAM = re.compile(rf"program ({_STRING}) ({'|'.join(MODE_NAMES)}) variant (\
 _ARENA = re.compile(r"arena (\w+) (\d+)")
 _BLOB = re.compile(r"blob \d+ ([0-9a-f]{32}) (int\d+) ((?:\d+x)*\d+|scalar)")
 _HOST = re.compile(rf"(input|output) ({_STRING}) (f32|i32|u8) (\S+) : (-?\d+) ({_STRING}) = (\S+)(?: copies (\S+))?")
-_RECORD = re.compile(r"[0-9a-f]{4,} (?:c(\d+)\.)?(\w+) (\S+) = ([^{]*) \{(.*)\} ; (\d+)")
+_RECORD = re.compile(r"[0-9a-f]{4,} (?:c(\d+)\.)?(\w+) (\S+) = ([^{]*) \{(.*)\} ; (\d+)(?: // .*)?")
 _ENTRY = re.compile(r"(\w+)=(\[[^\]]*\]|[^,\[]+)(?:, |$)")
+_EMPTY = Program("", SINGLE, 0, {}, (), (), (), ())
 
 
 def disassemble(program: Program, debug: tuple[DebugRow, ...] = ()) -> str:
@@ -43,7 +47,7 @@ def disassemble(program: Program, debug: tuple[DebugRow, ...] = ()) -> str:
     lines += [_host_text("input", tensor) for tensor in program.inputs]
     lines += [_host_text("output", tensor) for tensor in program.outputs]
     for number, command in enumerate(program.commands):
-        names = ", ".join(debug[command.debug].nodes) if command.debug < len(debug) else ""
+        names = _comment(debug[command.debug]) if command.debug < len(debug) else ""
         core = f"c{command.core}." if program.cores > 1 else ""
         lines.append(f"{number:04x} {core}{_command_text(command)}" + (f" // {names}" if names else ""))
     return "\n".join(lines) + "\n"
@@ -52,6 +56,12 @@ def disassemble(program: Program, debug: tuple[DebugRow, ...] = ()) -> str:
 def assemble(text: str) -> bytes:
     """Return the packed bytes of a program text; raises PARSE_ERROR with the line number."""
     return encode_program(parse_program(text))
+
+
+def _comment(row: DebugRow) -> str:
+    """Return the source nodes of a record on one line."""
+    names = ", ".join(row.nodes)
+    return "".join(part if part.isprintable() else part.encode("unicode_escape").decode() for part in names)
 
 
 def _host_text(what: str, tensor: HostTensor) -> str:
@@ -85,7 +95,7 @@ def _extents(shape: tuple[int, ...]) -> str:
 
 
 class _Lines:
-    """What has been read so far."""
+    """What has been read so far; a line whose content has no packed form raises as packing it does."""
 
     def __init__(self) -> None:
         self.head: tuple[str, str, int] | None = None
@@ -96,13 +106,18 @@ class _Lines:
 
     def program(self, match: re.Match[str]) -> None:
         self.head = (json.loads(match[1]), match[2], int(match[3]))
+        _pack(target=self.head[0], variant=self.head[2])
 
     def arena(self, match: re.Match[str]) -> None:
+        if match[1] in self.arenas:
+            raise ValueError(match[1])
         self.arenas[match[1]] = int(match[2])
+        _pack(arenas=self.arenas)
 
     def blob(self, match: re.Match[str]) -> None:
         shape = () if match[3] == "scalar" else tuple(int(extent) for extent in match[3].split("x"))
         self.blobs.append(Blob(match[1], match[2], shape))
+        _pack(blobs=tuple(self.blobs[-1:]))
 
     def host(self, match: re.Match[str]) -> None:
         scales = tuple(float.fromhex(text) for text in match[4].split(","))
@@ -110,19 +125,29 @@ class _Lines:
         copies = tuple(int(text, 16) for text in (match[8] or "").split(",") if text)
         place = (_operand(match[7]), copies, scales if "," in match[4] else ())
         self.hosts[match[1]].append(HostTensor(json.loads(match[2]), match[3], *encoding, *place))
+        _pack(inputs=tuple(self.hosts[match[1]][-1:]))
 
     def record(self, match: re.Match[str]) -> None:
         core, kind, output, operands, entries, debug = match.groups()
         inputs = tuple(_operand(text) for text in operands.split(", "))
         attributes: dict[str, AttributeValue] = {}
         constants: dict[str, int] = {}
-        for name, value in _ENTRY.findall(entries):
+        found = _ENTRY.findall(entries)
+        if len(dict(found)) < len(found) or ", ".join(map("=".join, found)) != entries:
+            raise ValueError(entries)
+        for name, value in found:
             if value.startswith("#"):
                 constants[name] = int(value[1:])
             else:
                 attributes[name] = _value(value)
         places = (inputs, _operand(output))
         self.commands.append(Command(kind, *places, attributes, constants, int(debug), int(core or 0)))
+        _pack(commands=tuple(self.commands[-1:]))
+
+
+def _pack(**parts: Any) -> None:
+    """Pack a program of these parts alone."""
+    encode_program(replace(_EMPTY, **parts))
 
 
 def parse_program(text: str) -> Program:
@@ -136,7 +161,7 @@ def parse_program(text: str) -> Program:
         (_PROGRAM, lines.program),
     )
     for number, line in enumerate(text.splitlines(), 1):
-        content = re.sub(r"( ; \d+) // .*$", r"\1", line).strip()
+        content = line.strip()
         if content and not _read_line(content, readers):
             raise QBCompilerError(f"line {number} is not a line of a program: {content[:80]!r}", code="PARSE_ERROR")
     if lines.head is None:
@@ -157,7 +182,7 @@ def _read_line(content: str, readers: tuple[tuple[re.Pattern[str], Callable[[re.
             continue
         try:
             read(match)
-        except ValueError:
+        except (ValueError, OverflowError, struct.error, QBCompilerError):
             return False
         return True
     return False

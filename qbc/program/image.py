@@ -65,7 +65,10 @@ def decode_program(data: bytes | memoryview) -> Program:
         raise invalid_program(f"a program of version {version} has core mode {mode!r}")
     variant = reader.word()
     target = reader.text()
-    arenas = dict(_read_arena(reader) for _ in range(reader.count(3)))
+    spaces = [_read_arena(reader) for _ in range(reader.count(3))]
+    arenas = dict(spaces)
+    if len(arenas) < len(spaces):
+        raise invalid_program("a memory space is given twice")
     blobs = tuple(_read_blob(reader) for _ in range(reader.count(3)))
     shared = CORE_MODES[mode]
     scope = RecordScope({space: arenas.get(space, 0) for space in ARENAS}, blobs, shared.cores)
@@ -86,6 +89,8 @@ def _check_interface(inputs: tuple[HostTensor, ...], outputs: tuple[HostTensor, 
             raise invalid_program("graph inputs or outputs have equal names")
     if any(tensor.operand.space == "const" for tensor in inputs):
         raise invalid_program("a graph input is a constant")
+    if any(tensor.dtype == "u8" for tensor in outputs):
+        raise invalid_program("a graph output is u8 at the host")
     if any(tensor.channel_scales for tensor in inputs):
         raise invalid_program("a graph input has scales of channels")
 
@@ -164,6 +169,8 @@ def _read_channel_scales(reader: WordReader, name: str, operand: Operand) -> tup
 def _check_host(tensor: HostTensor, operand: Operand) -> None:
     if (tensor.dtype == "i32") != (operand.dtype == "i32"):
         raise invalid_program(f"{tensor.name!r} is {tensor.dtype} at the host and {operand.dtype} on the device")
+    if tensor.dtype == "u8" and operand.dtype != "i8":
+        raise invalid_program(f"{tensor.name!r} is u8 at the host and {operand.dtype} on the device")
     ranks = {"ncw": 3, "nchw": 4, "ncdhw": 5}
     if tensor.source_layout and len(operand.shape) != ranks[tensor.source_layout]:
         raise invalid_program(f"layout {tensor.source_layout} of {tensor.name!r} does not fit {list(operand.shape)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,59 @@ def test_unreadable_text_names_the_line() -> None:
     with pytest.raises(QBCompilerError, match="line 2") as error:
         assemble('program "x" single variant 0\nnonsense\n')
     assert error.value.code == "PARSE_ERROR"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("lut", "conv9"),
+        ("int8 256", "int9 256"),
+        ("arena dram", "arena sram"),
+        ("arena l2", "arena dram"),  # twice
+        ("arena l2 128", "arena l2 99999999999999999999"),
+        ('"nchw"', '"hwc"'),
+        ("variant 0", "variant 99999999999"),
+        ('"aries-rb"', '"\\ud800"'),
+        (": -1", ": -99999999999"),
+        ("0x1.0000000000000p-1 : -1", "0x1.0p2000 : -1"),
+        ("dram[0x0:1x4x4x2xi8]", "dram[0x0:99999999999x4x4x2xi8]"),
+        ("strides=[1,1]", "strides=1"),
+        ("strides=[1,1]", "strides=[1,1], strides=[1,1]"),
+        ("strides=[1,1]", "strides=[1,1] "),
+        ("strides=[1,1]", "strides=[99999999999,1]"),
+        ("table=#0", "tabel=#0"),
+        ("; 0", "; 99999999999"),
+    ],
+)
+def test_text_without_a_packed_form_names_the_line(before: str, after: str) -> None:
+    text = disassemble(decode_program(sample()))
+    assert before in text
+    number = text[: text.index(before)].count("\n") + 1
+    with pytest.raises(QBCompilerError, match=f"line {number} is") as error:
+        assemble(text.replace(before, after, 1))
+    assert error.value.code == "PARSE_ERROR"
+
+
+def test_names_of_any_characters_stay_on_their_lines() -> None:
+    program = decode_program(sample())
+    odd = 'a ; 1 // b\n\u2028\x85"\\'
+    program = replace(program, inputs=tuple(replace(tensor, name=odd) for tensor in program.inputs[:1]))
+    rows = tuple(DebugRow("npu.x", (odd, f"{number} // {odd}")) for number in range(9))
+    text = disassemble(program, rows)
+    assert len(text.splitlines()) == len(disassemble(program).splitlines())
+    assert assemble(text) == encode_program(program)
+
+
+def test_hosts_that_cannot_be() -> None:
+    program = decode_program(sample())
+    pixels = replace(program.inputs[0], dtype="u8")
+    assert decode_program(encode_program(replace(program, inputs=(pixels,)))).inputs == (pixels,)
+    wide = replace(pixels, operand=replace(pixels.operand, dtype="i16"))
+    output = replace(program.outputs[0], dtype="u8", channel_scales=())
+    for broken in (replace(program, inputs=(wide,)), replace(program, outputs=(output,))):
+        with pytest.raises(QBCompilerError, match="u8") as error:
+            decode_program(encode_program(broken))
+        assert error.value.code == "INVALID_SNAPSHOT"
 
 
 def test_wrong_commands_are_defects() -> None:
