@@ -10,13 +10,13 @@ quant.params "r0" {storage = i8}
 quant.params "r1" {storage = i8}
 quant.params "r2" {storage = i8}
 quant.params "r3" {storage = i8}
-func.func @main(%x: tensor<2x2xf32> {mblt.name = "x"}) -> (tensor<2x2xf32> {mblt.name = "sum"}, tensor<2x2xf32> {mblt.name = "six"}, tensor<2x2xf32> {mblt.name = "read"}) {
-  %0 = quant.quantize %x : tensor<2x2xf32> -> tensor<2x2x!quant.q<"r0">>
-  %1 = quant.linear %0 {weight = #blob.inline<"0000803f000000000000000000000041" : tensor<2x2xf32>>} : tensor<2x2x!quant.q<"r0">> -> tensor<2x2x!quant.q<"r1">>
-  %2 = quant.add %1, %0 : (tensor<2x2x!quant.q<"r1">>, tensor<2x2x!quant.q<"r0">>) -> tensor<2x2x!quant.q<"r2">>
-  %3 = quant.linear %0 {weight = #blob.inline<"0000803f000000000000000000000041" : tensor<2x2xf32>>, activation = "relu6"} : tensor<2x2x!quant.q<"r0">> -> tensor<2x2x!quant.q<"r3">>
-  %a = quant.dequantize %2 : tensor<2x2x!quant.q<"r2">> -> tensor<2x2xf32>
-  %b = quant.dequantize %3 : tensor<2x2x!quant.q<"r3">> -> tensor<2x2xf32>
-  %c = quant.dequantize %1 : tensor<2x2x!quant.q<"r1">> -> tensor<2x2xf32>
-  func.return %a, %b, %c : tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>
+func.func @main(%x: tensor<5000x2xf32> {mblt.name = "x"}) -> (tensor<5000x2xf32> {mblt.name = "sum"}, tensor<5000x2xf32> {mblt.name = "six"}, tensor<5000x2xf32> {mblt.name = "read"}) {
+  %0 = quant.quantize %x : tensor<5000x2xf32> -> tensor<5000x2x!quant.q<"r0">>
+  %1 = quant.linear %0 {weight = #blob.inline<"0000803f000000000000000000000041" : tensor<2x2xf32>>} : tensor<5000x2x!quant.q<"r0">> -> tensor<5000x2x!quant.q<"r1">>
+  %2 = quant.add %1, %0 : (tensor<5000x2x!quant.q<"r1">>, tensor<5000x2x!quant.q<"r0">>) -> tensor<5000x2x!quant.q<"r2">>
+  %3 = quant.linear %0 {weight = #blob.inline<"0000803f000000000000000000000041" : tensor<2x2xf32>>, activation = "relu6"} : tensor<5000x2x!quant.q<"r0">> -> tensor<5000x2x!quant.q<"r3">>
+  %a = quant.dequantize %2 : tensor<5000x2x!quant.q<"r2">> -> tensor<5000x2xf32>
+  %b = quant.dequantize %3 : tensor<5000x2x!quant.q<"r3">> -> tensor<5000x2xf32>
+  %c = quant.dequantize %1 : tensor<5000x2x!quant.q<"r1">> -> tensor<5000x2xf32>
+  func.return %a, %b, %c : tensor<5000x2xf32>, tensor<5000x2xf32>, tensor<5000x2xf32>
 }

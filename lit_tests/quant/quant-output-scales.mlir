@@ -6,8 +6,8 @@
 // A linear layer takes a scale for each channel into its multipliers; the reshape repeats them.
 // CHECK: quant.params "[[WIDE:r[0-9]+]]" {storage = i8, scales = #blob.ref<{{.*}} : tensor<2xf32>>, zero_point = {{.*}}}
 // CHECK: func.func @main
-// CHECK: quant.linear {{.*}} -> tensor<2x2x!quant.q<"[[WIDE]]">>
-// CHECK: quant.reshape %1 : tensor<2x2x!quant.q<"[[WIDE]]">> -> tensor<1x2x2x!quant.q<"[[WIDE]]">>
+// CHECK: quant.linear {{.*}} -> tensor<5000x2x!quant.q<"[[WIDE]]">>
+// CHECK: quant.reshape %1 : tensor<5000x2x!quant.q<"[[WIDE]]">> -> tensor<1x5000x2x!quant.q<"[[WIDE]]">>
 // NPU: npu.program @main
 // NPU-SAME: outputs(#npu.host<"y", f32, [{{[0-9.e-]+, [0-9.e-]+}}] : {{-?[0-9]+}}>)
 // LAYER-NOT: scales =
@@ -15,10 +15,10 @@
 // SIGMOID: threshold = {low = {{.*}}, high = {{.*}}}
 quant.params "r0" {storage = i8}
 quant.params "r1" {storage = i8}
-func.func @main(%x: tensor<2x2xf32> {mblt.name = "x"}) -> (tensor<1x2x2xf32> {mblt.name = "y"}) {
-  %0 = quant.quantize %x : tensor<2x2xf32> -> tensor<2x2x!quant.q<"r0">>
-  %1 = quant.linear %0 {weight = #blob.inline<"0000803f000000000000000000000041" : tensor<2x2xf32>>} : tensor<2x2x!quant.q<"r0">> -> tensor<2x2x!quant.q<"r1">>
-  %2 = quant.reshape %1 : tensor<2x2x!quant.q<"r1">> -> tensor<1x2x2x!quant.q<"r1">>
-  %y = quant.dequantize %2 : tensor<1x2x2x!quant.q<"r1">> -> tensor<1x2x2xf32>
-  func.return %y : tensor<1x2x2xf32>
+func.func @main(%x: tensor<5000x2xf32> {mblt.name = "x"}) -> (tensor<1x5000x2xf32> {mblt.name = "y"}) {
+  %0 = quant.quantize %x : tensor<5000x2xf32> -> tensor<5000x2x!quant.q<"r0">>
+  %1 = quant.linear %0 {weight = #blob.inline<"0000803f000000000000000000000041" : tensor<2x2xf32>>} : tensor<5000x2x!quant.q<"r0">> -> tensor<5000x2x!quant.q<"r1">>
+  %2 = quant.reshape %1 : tensor<5000x2x!quant.q<"r1">> -> tensor<1x5000x2x!quant.q<"r1">>
+  %y = quant.dequantize %2 : tensor<1x5000x2x!quant.q<"r1">> -> tensor<1x5000x2xf32>
+  func.return %y : tensor<1x5000x2xf32>
 }

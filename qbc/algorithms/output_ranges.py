@@ -1,7 +1,7 @@
 """Ranges of graph outputs: a scale for each channel, and the range of logits that a sigmoid will read.
 
-Nothing after an output makes up for a clipped value, so ranges are wider than what calibration has seen, by a margin
-that is larger where few values were seen: extremes of n values grow about like sqrt(ln n).
+Nothing after an output makes up for a clipped value, so ranges are wider than what calibration has seen, and a channel
+of which few values were seen is taken to need the range of the whole tensor.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
-UNSEEN_VALUES = 1.0e6  # as many values of a channel as a range should be good for
+FEW_VALUES, MANY_VALUES = 1.0e2, 1.0e4  # of a channel: too few to tell its range, and enough
 FINEST_STEP = 1.0 / 256.0  # no channel has a step below this part of the whole tensor's
 STEP_TOLERANCE = 1.01  # rounding of zero points may make a step this much larger than the whole tensor's
 LOGIT_CANDIDATES = 256
@@ -56,21 +56,26 @@ class ChannelRanges:
     low: F64
     high: F64
 
+    @property
+    def are_equal(self) -> bool:
+        """Whether all channels have the same range."""
+        return bool(np.ptp(self.low) == 0.0 and np.ptp(self.high) == 0.0)
+
 
 def widened_ranges(low: F64, high: F64, count: F64, margin: float) -> ChannelRanges:
     """Return the ranges that unseen data of each channel may need, from the extremes of `count` values.
 
-    They grow by the share `margin`, or up to sqrt(ln 10^6 / ln n) times where that is more; none is wider than the
-    range of the whole tensor with its margin. A channel that was zero throughout gets that one: nothing is known.
+    With 10^4 values or more they are the extremes and the share `margin` beyond, with 100 or less the range of the
+    whole tensor with its margin (the logit of a class that the samples do not show is no guide), and between both in
+    proportion to log n. A channel that was zero throughout gets the range of the whole tensor.
     """
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     bottom, top = (1.0 + margin) * float(low.min()), (1.0 + margin) * float(high.max())
-    few = np.sqrt(math.log(UNSEEN_VALUES) / np.log(np.maximum(count, 2.0)))
-    factor = np.maximum(1.0 + margin, few)
-    silent = (low == 0.0) & (high == 0.0)
+    share = np.log(np.maximum(count, 1.0) / FEW_VALUES) / math.log(MANY_VALUES / FEW_VALUES)
+    known = np.where((low == 0.0) & (high == 0.0), 0.0, np.clip(share, 0.0, 1.0))
     return ChannelRanges(
-        np.where(silent, bottom, np.maximum(factor * low, bottom)),
-        np.where(silent, top, np.minimum(factor * high, top)),
+        bottom + known * ((1.0 + margin) * low - bottom),
+        top + known * ((1.0 + margin) * high - top),
     )
 
 

@@ -74,12 +74,15 @@ def test_the_zero_point_is_the_best_of_all(seed: int) -> None:
 
 
 def test_ranges_are_wider_where_little_was_seen() -> None:
-    low, high = np.array([-1.0, -1.0, 0.0, 0.5]), np.array([1.0, 1.0, 0.0, 10.0])
-    ranges = widened_ranges(low, high, np.array([1e6, 64.0, 64.0, 64.0]), 0.25)
-    assert ranges.high[0] == 1.25 and ranges.low[0] == -1.25
-    assert ranges.high[1] == pytest.approx(math.sqrt(math.log(1e6) / math.log(64)))
-    assert (ranges.low[2], ranges.high[2]) == (-1.25, 12.5)  # nothing is known: the range of the whole tensor
-    assert (ranges.low[3], ranges.high[3]) == (0.0, 12.5)  # never wider than the whole tensor's
+    low, high = np.array([-1.0, -1.0, -1.0, 0.0, 0.5]), np.array([1.0, 1.0, 1.0, 0.0, 10.0])
+    ranges = widened_ranges(low, high, np.array([1e4, 1e3, 100.0, 1e6, 64.0]), 0.25)
+    assert (ranges.low[0], ranges.high[0]) == (-1.25, 1.25)
+    assert (ranges.low[1], ranges.high[1]) == (-1.25, pytest.approx(0.5 * (1.25 + 12.5)))
+    assert (ranges.low[2], ranges.high[2]) == (-1.25, 12.5)
+    assert (ranges.low[3], ranges.high[3]) == (-1.25, 12.5)  # zero throughout: nothing is known
+    assert (ranges.low[4], ranges.high[4]) == (-1.25, 12.5)
+    assert not ranges.are_equal
+    assert widened_ranges(low, high, np.full(5, 99.0), 0.25).are_equal
 
 
 def statistics_of(data: np.ndarray) -> Statistics:

@@ -32,7 +32,8 @@ class QuantOutputScales(ModulePass):
     - `output` 1: each channel of the last axis gets its own scale where convolutions and linear layers make the codes,
       directly or through data movement: their multipliers take it over at no cost. Channels that a reshape or a
       concatenation brings together share one. No channel gets a larger step than one scale would give; the zero point
-      is the same for all.
+      is the same for all. A channel with fewer than 10^4 values in the calibration data is taken to need more than was
+      seen, with 100 or less as much as the whole output.
     - `output` 2: the output is read by a sigmoid: the range minimizes the error behind it and clips logits at 12 or
       less.
 
@@ -126,6 +127,8 @@ class QuantOutputScales(ModulePass):
         if count == 1:
             return reason or "its channels come together"
         ranges = class_ranges(channels, count, self.output_margin, ctx)
+        if ranges.are_equal:
+            return "too few values of each channel were seen to tell them apart"
         first = table.row_of(values[0])
         storage = (first.bits if first is not None else None) or "i8"
         scales, zero_point = encode_channels(ranges, storage, asymmetric=self.method in ZERO_POINT_METHODS)
