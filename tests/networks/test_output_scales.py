@@ -16,7 +16,7 @@ from qbc.driver.opt import main as opt
 from qbc.driver.plan import CompileOptions, make_plan
 from qbc.runtime import Simulator, load
 from qbcompiler import mxq_compile
-from qbcompiler.runtime import Accelerator, Model, ModelConfig
+from qbcompiler.runtime import Accelerator, Model, ModelConfig, get_model_summary
 from tests.models import heads
 from tests.oracle.program import differing_records
 from tests.support.networks import NETWORKS, calibration, scratch
@@ -117,6 +117,9 @@ def test_scales_decode_the_codes() -> None:
     codes = np.clip(np.rint(x / np.float32(tensor.scale)) + tensor.zero_point, -128, 127).astype(np.int8)
     raws, floats = model.infer_hwc(codes), model.infer_hwc(x)
     assert len(raws) == len(floats) == 5
+    summary = get_model_summary(compiled.path)
+    assert summary.count("by channel, zero point") == len(PER_CHANNEL)
+    assert "'absolute:0' [8, 8, 17] i8, scale" in summary
     for raw, value, scale, name in zip(raws, floats, model.get_output_scale(), model.get_output_names(), strict=True):
         assert raw.dtype == np.int8
         assert scale.is_uniform == (name not in PER_CHANNEL)
