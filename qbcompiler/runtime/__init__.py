@@ -17,13 +17,24 @@ Nothing here talks to hardware: results are those of the integer arithmetic, tim
 from __future__ import annotations
 
 from qbcompiler.runtime.devices import Accelerator, CoreMode
-from qbcompiler.runtime.files import LogLevel, get_available_devices, get_model_summary, set_log_level
-from qbcompiler.runtime.model import Model, Scale, UnavailableError, load
+from qbcompiler.runtime.files import (
+    BatchParam,
+    LogLevel,
+    UnavailableError,
+    get_available_devices,
+    get_model_summary,
+    set_log_level,
+    start_tracing_events,
+    stop_tracing_events,
+)
+from qbcompiler.runtime.model import DataType, Model, Scale, load
 from qbcompiler.runtime.model_config import ModelConfig
 
 __all__ = [
     "Accelerator",
+    "BatchParam",
     "CoreMode",
+    "DataType",
     "LogLevel",
     "Model",
     "ModelConfig",
@@ -33,4 +44,6 @@ __all__ = [
     "get_model_summary",
     "load",
     "set_log_level",
+    "start_tracing_events",
+    "stop_tracing_events",
 ]

@@ -35,9 +35,9 @@ class CoreMode(Enum):
 class Accelerator:
     """A simulated device: `Accelerator(0)`, `Accelerator("aries-rb")` or `Accelerator("auto", 0)`."""
 
-    def __init__(self, device: str | int = "auto", dev_no: int = 0) -> None:
-        name, number = ("auto", device) if is_whole(device) else (device, dev_no)
-        DEVICE.check("device", name)
+    def __init__(self, device_name: str | int = "auto", dev_no: int = 0) -> None:
+        name, number = ("auto", device_name) if is_whole(device_name) else (device_name, dev_no)
+        DEVICE.check("device_name", name)
         number = whole_of("dev_no", number)
         if name != "auto" and name not in _TARGETS_OF_DEVICE:
             raise hardware_error(f"unknown device {name!r}", f"choose auto or one of {', '.join(_TARGETS_OF_DEVICE)}")

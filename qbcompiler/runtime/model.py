@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,14 @@ from qbc.argument_types import described, path_of
 from qbc.errors import ArgumentError, QBCompilerError
 from qbcompiler.runtime.arrays import as_arrays, deliver, run_arrays, shape_error
 from qbcompiler.runtime.devices import CLUSTERS, CORES_PER_CLUSTER, Accelerator, CoreMode, hardware_error
-from qbcompiler.runtime.files import open_file, user_shape, with_layouts
+from qbcompiler.runtime.files import UnavailableError, open_file, user_shape, with_layouts
 from qbcompiler.runtime.model_config import ModelConfig
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from qbc.program import Program
+    from qbc.program import HostTensor, Program
     from qbc.runtime import LoadedModel, Simulator
 
     Array = npt.NDArray[np.generic]
@@ -32,14 +33,26 @@ _UNAVAILABLE = frozenset(
         *("get_input_buffer_info", "get_output_buffer_info"),
     }
 )
-_CODE_TYPES = {"i8": "Int8", "i16": "BInt16", "i32": "Int32"}
 _HOST_TYPES = {"f32": "float32", "i32": "int32", "u8": "uint8"}
 
 
-class UnavailableError(QBCompilerError, AttributeError):
-    """A documented call that this version does not have; also an AttributeError, so `hasattr` works."""
+class DataType(StrEnum):
+    """Types of values; each is also its name as text."""
 
-    default_code = "UNSUPPORTED_FEATURE"
+    Float32 = "Float32"
+    Float16 = "Float16"
+    Int8 = "Int8"
+    Uint8 = "Uint8"
+    BInt16 = "BInt16"
+    Int32 = "Int32"
+
+
+_CODE_TYPES = {"i8": DataType.Int8, "i16": DataType.BInt16, "i32": DataType.Int32}
+
+
+def data_type(tensor: HostTensor) -> DataType:
+    """Return the type of the codes of a graph input or output, Uint8 where it takes pixels."""
+    return DataType.Uint8 if tensor.dtype == "u8" else _CODE_TYPES[tensor.operand.dtype]
 
 
 @dataclass(frozen=True)
@@ -142,32 +155,55 @@ class Model:
         _refuse_cache(cache_size, params)
         return deliver(self._infer(inputs, None), outputs)
 
-    def infer_hwc(self, inputs: Array | Sequence[Array], outputs: list[Array] | None = None) -> list[Array]:
+    def infer_hwc(
+        self,
+        inputs: Array | Sequence[Array],
+        outputs: list[Array] | None = None,
+        cache_size: int = 0,
+        params: object = None,
+    ) -> list[Array]:
         """`infer` with channel-last inputs and outputs."""
         from qbc.runtime.boundary import CHANNEL_LAST
 
+        _refuse_cache(cache_size, params)
         return deliver(self._infer(inputs, CHANNEL_LAST), outputs)
 
-    def infer_chw(self, inputs: Array | Sequence[Array], outputs: list[Array] | None = None) -> list[Array]:
+    def infer_chw(
+        self,
+        inputs: Array | Sequence[Array],
+        outputs: list[Array] | None = None,
+        cache_size: int = 0,
+        params: object = None,
+    ) -> list[Array]:
         """`infer` with channel-first inputs and outputs."""
         from qbc.runtime.boundary import SOURCE
 
+        _refuse_cache(cache_size, params)
         return deliver(self._infer(inputs, SOURCE), outputs)
 
-    def infer_to_float(self, inputs: Array | Sequence[Array]) -> list[Array]:
+    def infer_to_float(
+        self, inputs: Array | Sequence[Array], cache_size: int = 0, params: object = None
+    ) -> list[Array]:
         """`infer` with float outputs whatever the inputs are."""
+        _refuse_cache(cache_size, params)
         return self._infer(inputs, None, as_float=True)
 
-    def infer_hwc_to_float(self, inputs: Array | Sequence[Array]) -> list[Array]:
+    def infer_hwc_to_float(
+        self, inputs: Array | Sequence[Array], cache_size: int = 0, params: object = None
+    ) -> list[Array]:
         """`infer_hwc` with float outputs whatever the inputs are."""
         from qbc.runtime.boundary import CHANNEL_LAST
 
+        _refuse_cache(cache_size, params)
         return self._infer(inputs, CHANNEL_LAST, as_float=True)
 
-    def infer_chw_to_float(self, inputs: Array | Sequence[Array]) -> list[Array]:
+    def infer_chw_to_float(
+        self, inputs: Array | Sequence[Array], cache_size: int = 0, params: object = None
+    ) -> list[Array]:
         """`infer_chw` with float outputs whatever the inputs are."""
         from qbc.runtime.boundary import SOURCE
 
+        _refuse_cache(cache_size, params)
         return self._infer(inputs, SOURCE, as_float=True)
 
     def infer_speedrun(self) -> None:
@@ -205,15 +241,13 @@ class Model:
         """Return the encodings of the outputs."""
         return [Scale(tensor.scale, tensor.zero_point, tensor.channel_scales) for tensor in self._program.outputs]
 
-    def get_model_input_data_type(self) -> list[str]:
+    def get_model_input_data_type(self) -> list[DataType]:
         """Return the types of the codes of the inputs: Int8, BInt16 or Int32; Uint8 for inputs that take pixels."""
-        return [
-            "Uint8" if tensor.dtype == "u8" else _CODE_TYPES[tensor.operand.dtype] for tensor in self._program.inputs
-        ]
+        return [data_type(tensor) for tensor in self._program.inputs]
 
-    def get_model_output_data_type(self) -> list[str]:
+    def get_model_output_data_type(self) -> list[DataType]:
         """Return the types of the codes of the outputs: Int8, BInt16 or Int32."""
-        return [_CODE_TYPES[tensor.operand.dtype] for tensor in self._program.outputs]
+        return [data_type(tensor) for tensor in self._program.outputs]
 
     def get_input_names(self) -> list[str]:
         """Return the names of the inputs in the source model."""
@@ -274,11 +308,12 @@ class Model:
 
     def _running(self) -> Simulator:
         self._open_model()
-        if self._simulator is None:
+        simulator = self._simulator  # another thread may dispose of the model
+        if simulator is None:
             raise QBCompilerError(
                 "the model was not launched", code="RUNTIME_ERROR", hint="call model.launch(Accelerator()) first"
             )
-        return self._simulator
+        return simulator
 
 
 def load(path: str | Path, config: ModelConfig | None = None) -> Model:

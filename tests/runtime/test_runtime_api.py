@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,17 @@ import pytest
 from qbc.errors import QBCompilerError
 from qbcompiler.runtime import (
     Accelerator,
+    BatchParam,
     CoreMode,
+    DataType,
     Model,
     ModelConfig,
     get_available_devices,
     get_model_summary,
     load,
     set_log_level,
+    start_tracing_events,
+    stop_tracing_events,
 )
 from tests.support.npu_programs import MAX_POOL, ProgramBuilder, conv_program, conv_reference
 
@@ -174,6 +179,57 @@ def test_what_is_missing_is_refused_by_name(model: Model) -> None:
         model.infer(X, cache_size=3)
     with pytest.raises(QBCompilerError, match="1 input, 2 were given"):
         model.infer([X, X])
+
+
+def test_documented_arguments(model: Model) -> None:
+    """Scripts name them, and pass them by position."""
+    assert Accelerator(device_name="aries", dev_no=1).dev_no == 1
+    chw, wanted = X.transpose(2, 0, 1), expected()
+    for method, x, result in (
+        (model.infer, X, wanted),
+        (model.infer_hwc, X, wanted),
+        (model.infer_chw, chw, wanted.transpose(2, 0, 1)),
+    ):
+        assert np.array_equal(method(x, None, 0, None)[0], result)
+        assert np.array_equal(method(inputs=x, outputs=None, cache_size=0, params=None)[0], result)
+        with pytest.raises(QBCompilerError, match="cache"):
+            method(x, None, 1)
+    for method, x in (
+        (model.infer_to_float, X),
+        (model.infer_hwc_to_float, X),
+        (model.infer_chw_to_float, chw),
+    ):
+        assert method(x, cache_size=0, params=None)[0].dtype == np.float32
+        with pytest.raises(QBCompilerError, match="cache"):
+            method(x, params=[object()])
+
+
+def test_data_types_are_names_and_members(model: Model) -> None:
+    (found,) = model.get_model_input_data_type()
+    assert found is DataType.Int8
+    assert (found, str(found)) == ("Int8", "Int8")
+    assert {"Float32", "Float16", "Int8", "Uint8", "BInt16"} <= {kind.name for kind in DataType}
+
+
+def test_functions_that_are_missing_say_so(tmp_path: Path) -> None:
+    calls = (lambda: start_tracing_events(tmp_path / "trace.json"), stop_tracing_events, lambda: BatchParam(1, 0, 0))
+    for call in calls:
+        with pytest.raises(QBCompilerError, match="is not available") as error:
+            call()
+        assert error.value.code == "UNSUPPORTED_FEATURE"
+
+
+def test_threads_take_turns(model: Model) -> None:
+    """Calls of several threads give what each gives alone; one that comes after `dispose` is refused."""
+    rng = np.random.default_rng(5)
+    images = [rng.normal(0, 20, (6, 8, 4)).astype(np.float32) for _ in range(24)]
+    alone = [model.infer(image)[0] for image in images]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda image: model.infer(image)[0], images * 4))
+        assert all(np.array_equal(a, b) for a, b in zip(together, alone * 4, strict=True))
+        model.dispose()
+        with pytest.raises(QBCompilerError, match="disposed"):
+            pool.submit(model.infer, images[0]).result()
 
 
 def test_devices_and_log_levels() -> None:

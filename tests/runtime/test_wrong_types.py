@@ -50,7 +50,7 @@ def test_values_of_no_use_anywhere(model: Model, path: Path, value: Any) -> None
         refused("^clusters (is|holds)", lambda: ModelConfig().set_global4_core_mode(value))
         refused("^outputs(.0.)? is", lambda: model.infer(X, value))
     refused("^accelerator is", lambda: model.launch(value))
-    refused("^device is", lambda: Accelerator(value))
+    refused("^device_name is", lambda: Accelerator(value))
     refused("^dev_no is", lambda: Accelerator("auto", value))
     refused("^index is", lambda: ModelConfig().force_single_npu_bundle(value))
     refused("^count is", lambda: ModelConfig().set_activation_slots(value))
@@ -65,7 +65,7 @@ def test_inputs(model: Model, value: Any) -> None:
 
 
 def test_truth_values_are_no_numbers(model: Model) -> None:
-    refused("^device is True", lambda: Accelerator(True))
+    refused("^device_name is True", lambda: Accelerator(True))
     refused("^num_cores is True", lambda: ModelConfig(True))
     refused("^num_cores is 99", lambda: ModelConfig(99))
     refused("^enabled is 2", lambda: ModelConfig().set_async_pipeline_enabled(2))  # type: ignore[arg-type]
