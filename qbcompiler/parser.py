@@ -97,12 +97,21 @@ def _inspection_commands(commands: Any) -> None:
     command.add_argument("--model", required=True, metavar="FILE", help="an .onnx file")
     _add_import(command)
 
-    command = _command(commands, "export", "commands.inspection:export", ".mblt -> ONNX")
-    command.add_argument("--mblt", required=True, metavar="FILE", help="the .mblt file to read")
+    command = _command(commands, "export", "commands.export:export", ".mblt -> ONNX, in float or quantized")
+    command.add_argument(
+        "--mblt", required=True, metavar="FILE", help="the .mblt file to read; with --qdq also IR text with ranges"
+    )
     command.add_argument("--output", required=True, type=Path, metavar="FILE", help="the .onnx file to write")
     command.add_argument(
         "--layout", choices=("source", "mblt"), default="source", help="layout of inputs and outputs (default: source)"
     )
+    command.add_argument(
+        "--qdq", action="store_true", help="quantize, and write QuantizeLinear and DequantizeLinear around every value"
+    )
+    _add_calibration(command)
+    command.add_argument("--target-device", metavar="NAME", help="device name; `target list` shows them")
+    command.add_argument("--config-preset", metavar="NAME", help="a preset (`presets` lists them) or a preset file")
+    command.add_argument("--compile-config", metavar="FILE", help="configuration file: .json, .yaml or .yml")
 
     command = _command(commands, "view", "commands.view:view", "show a .mblt, .mxq or .mlir file in Netron")
     command.add_argument("file", metavar="FILE", help="the file to show")
@@ -177,6 +186,16 @@ def _add_import(command: argparse.ArgumentParser) -> None:
 
 
 def _add_quantize(command: argparse.ArgumentParser) -> None:
+    _add_calibration(command)
+    command.add_argument(
+        "--inference-scheme", default=None, metavar="MODE", help="single, multi, global4, global8 or all"
+    )
+    command.add_argument(
+        "--config-save-path", type=Path, metavar="FILE", help="write the resolved configuration, to be given again"
+    )
+
+
+def _add_calibration(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--calib-data-path",
         action="append",
@@ -189,12 +208,6 @@ def _add_quantize(command: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         default=None,
         help="calibrate with random data; for smoke tests",
-    )
-    command.add_argument(
-        "--inference-scheme", default=None, metavar="MODE", help="single, multi, global4, global8 or all"
-    )
-    command.add_argument(
-        "--config-save-path", type=Path, metavar="FILE", help="write the resolved configuration, to be given again"
     )
 
 

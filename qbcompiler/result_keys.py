@@ -89,6 +89,15 @@ RESULTS = (
     ),
     ResultKeys("export", "", _OUTPUT),
     ResultKeys(
+        "export",
+        "--qdq",
+        {
+            **_OUTPUT,
+            "values": "number of values with codes",
+            "weighted_layers": "number of layers with integer weights",
+        },
+    ),
+    ResultKeys(
         "view",
         "",
         {

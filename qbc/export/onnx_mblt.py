@@ -93,14 +93,21 @@ class MbltExport:
 
 
 def export_mblt(
-    func: FuncOp, store: BlobStore, *, extra_outputs: Sequence[SSAValue] = (), source_layout: bool = False
+    func: FuncOp,
+    store: BlobStore,
+    *,
+    extra_outputs: Sequence[SSAValue] = (),
+    source_layout: bool = False,
+    builder: GraphBuilder | None = None,
+    opset: int = OPSET,
 ) -> MbltExport:
     """Export a function; every value in `extra_outputs` becomes a graph output too (after the results).
 
     Graph inputs and outputs keep their source names and order. They have the mblt layout (channel-last), or with
-    `source_layout` the layout of the source model. Raises UNSUPPORTED_OP for an operation without an ONNX form.
+    `source_layout` the layout of the source model. `builder` may be one that adds nodes of its own, for which `opset`
+    is the operator set. Raises UNSUPPORTED_OP for an operation without an ONNX form.
     """
-    return _Exporter(func, store, source_layout).export(extra_outputs)
+    return _Exporter(func, builder or GraphBuilder(store), source_layout, opset).export(extra_outputs)
 
 
 def mblt_to_onnx(
@@ -165,9 +172,10 @@ def _write(path: Path, chunks: Sequence[Any]) -> None:
 class _Exporter:
     """One export: arguments, operations in order, results."""
 
-    def __init__(self, func: FuncOp, store: BlobStore, source_layout: bool) -> None:
+    def __init__(self, func: FuncOp, builder: GraphBuilder, source_layout: bool, opset: int) -> None:
         self._block = func.body.block
-        self._builder = GraphBuilder(store)
+        self._builder = builder
+        self._opset = opset
         self._inputs = argument_names(func)
         self._outputs = result_names(func)
         self._name = func.sym_name.data
@@ -188,8 +196,8 @@ class _Exporter:
         for argument, name, layout in zip(self._block.args, self._inputs, self._layouts, strict=True):
             builder.define(argument, name, layout)
             inputs.append(_value_info(name, argument, layout))
-        opset = OPSET
-        origins: list[Operation | None] = []
+        opset = self._opset
+        origins: list[Operation | None] = [None] * len(builder.nodes)
         for op in self._block.ops:
             if op is self._block.last_op:
                 break

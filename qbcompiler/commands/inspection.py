@@ -1,4 +1,4 @@
-"""`info`, `validate`, `export`, `extract-body`, `target list` and `target show`."""
+"""`info`, `validate`, `extract-body`, `target list` and `target show`."""
 
 from __future__ import annotations
 
@@ -106,21 +106,6 @@ def _validation_text(found: dict[str, Any]) -> str:
     of_all = "" if share is None else f"; the others do {share:.1%} of the multiply-accumulates"
     lines.append(f"{counted(len(left), 'operator')} without a form on the NPU{of_all}")
     return "\n".join([*lines, table(("node", "operator", "reason"), left)])
-
-
-def export(options: argparse.Namespace) -> int:
-    """Write the graph of a `.mblt` as ONNX."""
-    from qbc.driver.inspect import open_mblt
-    from qbc.driver.outputs import check_output
-    from qbc.driver.samples import main_function
-    from qbc.export.onnx import save_mblt_onnx
-
-    check_output(options.mblt, options.output, ".onnx")
-    opened = open_mblt(Path(options.mblt))
-    source_layout = options.layout == "source"
-    save_mblt_onnx(main_function(opened.module), opened.ctx.store, options.output, source_layout=source_layout)
-    channel().result("export", {"output": str(options.output)}, f"wrote {options.output}")
-    return 0
 
 
 def extract_body(options: argparse.Namespace) -> int:

@@ -34,6 +34,7 @@ CALLS = (
     ["info", "{mblt}", "--check-source", MODEL],
     ["validate", "--model", MODEL],
     ["export", "--mblt", "{mblt}", "--output", "{dir}/e.onnx"],
+    ["export", "--qdq", "--mblt", "{mblt}", "--output", "{dir}/q.onnx", "--use-random-calib"],
     ["view", "{mxq}"],
     ["extract-body", "--mblt", "{mblt}", "--output", "{dir}/b.mblt"],
     ["target", "list"],

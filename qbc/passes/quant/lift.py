@@ -39,16 +39,17 @@ class Lifted:
     values: dict[SSAValue, SSAValue]
 
 
-def lift(function: FuncOp) -> Lifted:
+def lift(function: FuncOp, *, keeps_requantize: bool = False) -> Lifted:
     """Return the float mblt function of a quant function at level created or ranged.
 
-    Raises VERIFY_ERROR for an operation that exists only after `quant-materialize`.
+    A requantize that only changes the encoding is left out, or with `keeps_requantize` a clip without bounds, so that
+    its result is a value of its own. Raises VERIFY_ERROR for an operation that exists only after `quant-materialize`.
     """
     source = function.body.block
     block = Block(arg_types=[_float_type(argument) for argument in source.args])
     values: dict[SSAValue, SSAValue] = dict(zip(source.args, block.args, strict=True))
     for op in source.ops:
-        _lift_op(op, block, values)
+        _lift_op(op, block, values, keeps_requantize)
     lifted = FuncOp(
         function.sym_name.data,
         (block.arg_types, [_float_type(value) for value in _return_of(source).operands]),
@@ -59,7 +60,7 @@ def lift(function: FuncOp) -> Lifted:
     return Lifted(lifted, values)
 
 
-def _lift_op(op: Operation, block: Block, values: dict[SSAValue, SSAValue]) -> None:
+def _lift_op(op: Operation, block: Block, values: dict[SSAValue, SSAValue], keeps_requantize: bool) -> None:
     operands = [values[operand] for operand in op.operands]
     if isinstance(op, ReturnOp):
         block.add_op(ReturnOp(*operands))
@@ -68,6 +69,8 @@ def _lift_op(op: Operation, block: Block, values: dict[SSAValue, SSAValue]) -> N
         values[op.results[0]] = operands[0]
         return
     created = _create(op, operands, block)
+    if created is None and keeps_requantize:
+        created = mblt.ClipOp.of(*operands, min=-math.inf, max=math.inf)
     if created is None:
         values[op.results[0]] = operands[0]
         return
