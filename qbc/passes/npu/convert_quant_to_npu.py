@@ -21,7 +21,18 @@ from qbc.dialects.blob import read_blob, write_blob
 from qbc.dialects.common.access import tensor_type
 from qbc.dialects.common.graph import argument_names, division_factor, result_names, source_layouts
 from qbc.dialects.common.properties import int_list
-from qbc.dialects.npu import KERNEL_OPS, ConstantOp, HostTensorAttr, KernelOp, NpuTensorType, ProgramOp, ReturnOp
+from qbc.dialects.npu import (
+    KERNEL_OPS,
+    ConstantOp,
+    HostTensorAttr,
+    KernelOp,
+    NpuTensorType,
+    ProgramOp,
+    ReturnOp,
+    value_type,
+)
+from qbc.dialects.npu.shape import ConcatOp
+from qbc.dialects.npu.syntax import call_values
 from qbc.dialects.quant import channel_row, quantized_element
 from qbc.passes.base import CompileContext, ModulePass, pass_error
 from qbc.passes.npu.programs import target_of
@@ -37,7 +48,8 @@ class ConvertQuantToNpu(ModulePass):
     """Turn each materialized `func.func` of quant ops into an `npu.program` without quant types and without float.
 
     Graph inputs and outputs become codes whose encodings stand in host descriptors; every other op becomes the npu op
-    of its kernel call, with the same attributes and constants.
+    of its kernel call, with the same attributes and constants. A concat of more inputs than one command takes becomes
+    several.
 
     Before:
     ```mlir
@@ -196,7 +208,30 @@ class _Conversion:
             raise pass_error(op, f"has no npu form (kernel {call.kind!r})", code="UNSUPPORTED_OP")
         properties = self._properties(op, cls, call)
         result = NpuTensorType.of(call.output.shape, call.output.dtype)
-        return cls.build_value([self.values[value] for value in op.operands], result, properties)
+        inputs = [self.values[value] for value in op.operands]
+        if cls is ConcatOp:
+            inputs = self._joined_groups(op, inputs, properties)
+        return cls.build_value(inputs, result, properties)
+
+    def _joined_groups(self, op: Operation, inputs: list[SSAValue], properties: dict[str, Attribute]) -> list[SSAValue]:
+        """Join groups of inputs of a concat in commands of their own, until one command takes what is left."""
+        most = ConcatOp.INPUTS[1]
+        while len(inputs) > most:
+            groups = [inputs[first : first + most] for first in range(0, len(inputs), most)]
+            inputs = [group[0] if len(group) == 1 else self._joined(op, group, properties) for group in groups]
+        return inputs
+
+    def _joined(self, op: Operation, inputs: list[SSAValue], properties: dict[str, Attribute]) -> SSAValue:
+        types = [value_type(value) for value in inputs]
+        axis = call_values(properties)["axis"]
+        shape = [
+            sum(part.shape[number] for part in types) if number == axis else extent
+            for number, extent in enumerate(types[0].shape)
+        ]
+        part = ConcatOp.build_value(inputs, NpuTensorType.of(shape, types[0].element), properties)
+        part.location = op.location
+        self.block.add_op(part)
+        return part.results[0]
 
     def _properties(self, op: Operation, cls: type[KernelOp], call: KernelCall) -> dict[str, Attribute]:
         known = cls.property_names()
