@@ -27,7 +27,8 @@ FORMAT_VERSIONS = {"MBLT": 1, "MXQ": 1}
 MAX_SECTIONS = 64
 _MAGIC = b"QBCF"
 _HEADER = struct.Struct("<4s4sIIQ16s24x")
-_ROW = struct.Struct("<24sQQ16sQ")
+_NAME_BYTES = 24
+_ROW = struct.Struct(f"<{_NAME_BYTES}sQQ16sQ")
 _CHECKED_BY_INDEX = 1
 _NO_CHECKSUM = bytes(16)
 
@@ -65,7 +66,14 @@ def aligned(size: int) -> int:
 
 
 def write_container(path: str | os.PathLike[str], kind: str, sections: Mapping[str, Pieces]) -> None:
-    """Write sections (bytes or an iterable of pieces) atomically; equal sections give equal files."""
+    """Write sections (bytes or an iterable of pieces) atomically; equal sections give equal files.
+
+    More sections or longer names than the table holds are an INTERNAL_ERROR, a defect of the caller.
+    """
+    unfit = [name for name in sections if len(name.encode()) > _NAME_BYTES or not name.isascii() or "\0" in name]
+    if unfit or len(sections) > MAX_SECTIONS:
+        what = f"section {unfit[0]!r}" if unfit else f"{len(sections)} sections"
+        raise QBCompilerError(f"the table of a snapshot does not hold {what}", code="INTERNAL_ERROR")
     with atomic_write(path) as handle:
         offset = _HEADER.size + _ROW.size * len(sections)
         rows = []

@@ -121,6 +121,17 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["out.bin"]
 
 
+@pytest.mark.parametrize("names", [["x" * 25], ["ä"], ["a\0"], [f"s{i}" for i in range(65)]])
+def test_tables_hold_only_so_much(tmp_path: Path, names: list[str]) -> None:
+    with pytest.raises(QBCompilerError) as caught:
+        write_container(tmp_path / "out", "MXQ", dict.fromkeys(names, b"x"))
+    assert caught.value.code == "INTERNAL_ERROR"
+    assert os.listdir(tmp_path) == []
+    fitting = {f"{'s' * 22}{i:02}": b"x" for i in range(64)}
+    write_container(tmp_path / "out", "MXQ", fitting)
+    assert list(read_container(tmp_path / "out").sections) == list(fitting)
+
+
 def test_unwritable_output_names_the_path(tmp_path: Path) -> None:
     for path in (tmp_path / "no" / "such" / "dir.bin", tmp_path):
         with pytest.raises(QBCompilerError) as caught, atomic_write(path) as handle:
