@@ -26,7 +26,6 @@ REMOVED_WITH_NOTICE = {
 }
 RENAMED = {
     "layer_bias_correction": "bias_correction",
-    "layer_bias_correction_config": "bias_correction_config",
     "calib_txt_path": "calib_data_path",
 }
 _METHODS: Mapping[str, dict[str, Any]] = {
@@ -139,7 +138,18 @@ def _input_process(meant: _Meaning, value: Any) -> None:
         meant.enter("input_process_config", "image_channels", given.image_channels)
 
 
+def _layer_bias_correction(meant: _Meaning, value: Any) -> None:
+    """The section was off by default when it had this name, also where a dictionary does not say so."""
+    from qbc.config.checks import checked
+    from qbc.config.older import LayerBiasCorrectionConfig
+
+    if isinstance(value, Mapping):
+        value = checked(LayerBiasCorrectionConfig, value, where="layer_bias_correction_config")
+    meant.renamed("layer_bias_correction_config", "bias_correction_config", value)
+
+
 _OLDER_SECTIONS: Mapping[str, Callable[[_Meaning, Any], None]] = {
+    "layer_bias_correction_config": _layer_bias_correction,
     "optq_config": _hessian,
     "quantization_config": _quantization,
     "input_process_config": _input_process,

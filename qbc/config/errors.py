@@ -25,7 +25,10 @@ _NO_MAPPING = ("model_type", "model_attributes_type", "dict_type")
 class ConfigValidationError(ConfigError, ValidationError):
     """CONFIG_ERROR for values that do not fit the fields; `errors()` has the details as pydantic gives them."""
 
-    def __init__(self, title: str, lines: Sequence[Any] = (), input_type: str = "python", hide_input: bool = False):
+    def __init__(
+        self, title: str, lines: Sequence[Any] = (), input_type: str = "python", hide_input: bool = False
+    ) -> None:
+        """Take what pydantic makes errors from; `of` makes one that has texts."""
         self._texts: tuple[str, ...] = ()
         self.within("")
 

@@ -101,7 +101,9 @@ class CompileConfig(ConfigSection):
     groups = tuple(GROUPS)
     moved = {
         "optq": Moved(None, "1.3", f"its key is hessianQuant now, and {HESSIAN_IS_ABSENT}"),
-        "layer_bias_correction": Moved("bias_correction", "1.4", "it is computed in one pass"),
+        "layer_bias_correction": Moved(
+            "bias_correction", "1.4", "it is computed in one pass", defaults={"apply": False}
+        ),
         "input_shape_dict": Moved(None, "1.4", "bind shapes with feed_dict or --input-shape"),
     }
 

@@ -71,13 +71,14 @@ class Moved:
     """A key of an older release: where it went (None: it has no meaning any more), since when, and why.
 
     Keys are names in snake_case or patterns. `to` is a dotted path of field names inside the same section; `values`
-    translates the values.
+    translates the values, `defaults` are those of a section that had others than the one of today.
     """
 
     to: str | None
     since: str
     why: str
     values: Mapping[Any, Any] | None = None
+    defaults: Mapping[str, Any] | None = None
 
 
 class ConfigSection(BaseModel):
@@ -164,7 +165,7 @@ class ConfigSection(BaseModel):
 @contextmanager
 def _mistakes_of(cls: type[BaseModel]) -> Iterator[None]:
     """Turn the errors of pydantic inside into the one of configurations."""
-    where = "" if cls.__name__ == "CompileConfig" else cls.__name__
+    where = "" if getattr(cls, "groups", ()) else cls.__name__  # keys of the whole configuration need no more words
     try:
         yield
     except ConfigValidationError:
@@ -250,7 +251,9 @@ def _key_of(cls: type[ConfigSection], path: str) -> str:
 
 
 def _translated(moved: Moved, value: Any) -> Any:
-    """Return what the value of an older key is called today."""
+    """Return what the value of an older key is today."""
+    if moved.defaults is not None and isinstance(value, Mapping):
+        return {**moved.defaults, **value}
     try:
         return value if moved.values is None else moved.values.get(value, value)
     except TypeError:  # a value that cannot be a key: validation names it

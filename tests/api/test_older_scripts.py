@@ -175,6 +175,13 @@ OFF = {"biasCorrection": {"apply": False}}
             "layer_bias_correction_config is now called bias_correction_config",
         ),
         (
+            {"layer_bias_correction_config": {"attributes": {"numSamples": 256}}},
+            OFF,
+            "layer_bias_correction_config is now called bias_correction_config",
+        ),
+        ({"compile_config": {"layerBiasCorrection": {"attributes": {}}}}, OFF, "layerBiasCorrection is called"),
+        ({"compile_config": {"layerBiasCorrection": {"apply": True}}}, {}, "layerBiasCorrection is called"),
+        (
             {"calibration_config": CalibrationConfig(method=1, output=0, mode=1, max_percentile=PERCENTILE)},  # type: ignore
             {"calibration": EXACT},
             None,
