@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from xdsl.context import Context
@@ -109,6 +110,7 @@ def check_options(low: float, high: float = math.inf, **options: float) -> None:
 # --- locations -------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1 << 16)  # long lists of names are made again at every fusion
 def name_loc(name: str) -> NameLoc:
     """Return the location of a source node."""
     return NameLoc(StringAttr(name), NoneAttr())

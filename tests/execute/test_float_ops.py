@@ -215,6 +215,7 @@ CASES: dict[str, Build] = {
     "pad": _after_conv(mblt.PadOp, before=[0, 1, 2, 0], after=[0, 0, 1, 3], mode="constant", value=0.5),
     "pad reflect": _after_conv(mblt.PadOp, before=[0, 1, 2, 0], after=[0, 0, 1, 0], mode="reflect"),
     "pad edge": _after_conv(mblt.PadOp, before=[0, 1, 2, 0], after=[0, 3, 1, 1], mode="edge"),
+    "gather one of a vector": lambda g: g.op(mblt.GatherOp, g.input((6,)), g.input((), "int64"), axis=0),
     "gather": lambda g: g.op(mblt.GatherOp, _conv()(g), g.input((4, 2), "int32"), axis=1),
     "gather constant": lambda g: g.op(mblt.GatherOp, g.constant(np.eye(5)), g.input((4,), "int64"), axis=0),
     "tile": _after_conv(mblt.TileOp, repeats=[1, 2, 1, 3]),

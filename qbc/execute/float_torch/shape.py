@@ -83,7 +83,7 @@ def gather(op: Operation, scope: Scope) -> Kernel:
     def kernel(data: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
         flat = indices.reshape(-1).to(torch.int64)
         picked = data.index_select(axis, torch.where(flat < 0, flat + data.shape[axis], flat))
-        return picked.reshape(*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])
+        return picked.reshape((*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :]))
 
     return kernel
 

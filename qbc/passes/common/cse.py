@@ -39,7 +39,7 @@ class CsePass(ModulePass):
 
 def _merge_equal(block: Block) -> int:
     seen: dict[Hashable, Operation] = {}
-    erased = 0
+    merged: dict[Operation, list[Operation]] = {}
     for op in list(block.ops):
         if op.regions or not op.results or op.has_trait(IsTerminator) or not is_side_effect_free(op):
             continue
@@ -53,9 +53,10 @@ def _merge_equal(block: Block) -> int:
         first = seen.setdefault(key, op)
         if first is op:
             continue
-        first.location = fuse_locations([first, op])
+        merged.setdefault(first, [first]).append(op)
         for old, new in zip(op.results, first.results, strict=True):
             old.replace_all_uses_with(new)
         block.erase_op(op)
-        erased += 1
-    return erased
+    for first, equal in merged.items():
+        first.location = fuse_locations(equal)
+    return sum(len(equal) - 1 for equal in merged.values())
