@@ -21,6 +21,7 @@ CASES: dict[str, dict[str, object]] = {
     "smaller, lower": {"output_shape": [3, 3], "auto_pad": "SAME_LOWER"},
     "smaller in one axis": {"output_shape": [3, 9], "strides": [1, 2]},
     "with dilations": {"output_shape": [3, 4], "dilations": [2, 1]},
+    "smaller in one axis, beyond the reach in the other": {"output_shape": [13, 4], "strides": [3, 1]},
     "equal": {"output_shape": [4, 5]},
     "larger": {"output_shape": [8, 10], "strides": [2, 2]},
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 import onnx
 
-SHAPE_ATTRIBUTES = ("output_shape", "auto_pad", "pads")
+SHAPE_ATTRIBUTES = ("output_shape", "auto_pad", "pads", "output_padding")
 
 
 def write_padding(graph: Any, inferred: Any) -> bool:
@@ -32,18 +32,26 @@ def write_padding(graph: Any, inferred: Any) -> bool:
         if all(out >= size for out, size in zip(wanted, sizes, strict=True)):
             continue
         kept = [entry for entry in node.attribute if entry.name not in SHAPE_ATTRIBUTES]
+        written = _explicit(attributes, sizes, kernel, wanted)
         del node.attribute[:]
-        node.attribute.extend([*kept, onnx.helper.make_attribute("pads", _padding(attributes, sizes, kernel, wanted))])
+        node.attribute.extend([*kept, *(onnx.helper.make_attribute(name, values) for name, values in written.items())])
         return True
     return False
 
 
-def _padding(attributes: dict[str, Any], sizes: list[int], kernel: list[int], wanted: list[int]) -> list[int]:
-    """Return begins and ends; an odd element goes to the end with auto_pad SAME_UPPER, to the begin otherwise."""
+def _explicit(
+    attributes: dict[str, Any], sizes: list[int], kernel: list[int], wanted: list[int]
+) -> dict[str, list[int]]:
+    """Return the padding that gives the wanted sizes, and what lies beyond the reach of the operator.
+
+    An odd element goes to the end with auto_pad SAME_UPPER, to the begin otherwise.
+    """
     ones, zeros = [1] * len(sizes), [0] * len(sizes)
     strides, dilations = (attributes.get(name) or ones for name in ("strides", "dilations"))
-    extra = attributes.get("output_padding") or zeros
     reached = [s * (n - 1) + d * (k - 1) + 1 for s, n, d, k in zip(strides, sizes, dilations, kernel, strict=True)]
-    totals = [max(0, full + more - out) for full, more, out in zip(reached, extra, wanted, strict=True)]
+    given = attributes.get("output_padding") or zeros
+    beyond = [max(more, out - full) for more, out, full in zip(given, wanted, reached, strict=True)]
+    totals = [full + more - out for full, more, out in zip(reached, beyond, wanted, strict=True)]
     small, large = [total // 2 for total in totals], [total - total // 2 for total in totals]
-    return [*small, *large] if attributes.get("auto_pad") == b"SAME_UPPER" else [*large, *small]
+    pads = [*small, *large] if attributes.get("auto_pad") == b"SAME_UPPER" else [*large, *small]
+    return {"pads": pads, **({"output_padding": beyond} if any(beyond) else {})}
