@@ -3,7 +3,7 @@
     python -m benchmarks [--quick] [NAME ...]
 
 Each script also runs alone (`python -m benchmarks.simulator`); a failing one does not stop the others. The exit status
-is 1 when a required value is missed. Long campaigns run only when they are named, or alone: accuracy, robustness.
+is 1 when a required value is missed. Some run only when they are named: long campaigns, and the times of kernels.
 """
 
 from __future__ import annotations
@@ -24,24 +24,26 @@ SCRIPTS = {
     "oracle": "every record of every network against the oracle",
     "mutation": "share of seeded changes to the kernels that the oracle notices",
 }
-LONG = {
+NAMED = {
     "accuracy": "accuracy of all networks, against onnxruntime's static quantization",
     "robustness": "2,000 damaged files of every format",
+    "configurations": "10,000 damaged configuration files and calibration manifests",
+    "kernels": "single kernels against onnxruntime float32",
 }
 HAS_QUICK = tuple(SCRIPTS)
 
 
 def main() -> int:
     """Run the scripts one after the other, each in a process of its own."""
-    known = {**SCRIPTS, **LONG}
-    listing = "\n".join(f"  {name:12} {what}" for name, what in known.items())
+    known = {**SCRIPTS, **NAMED}
+    listing = "\n".join(f"  {name:14} {what}" for name, what in known.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__,
         epilog=f"scripts:\n{listing}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="scripts to run, all but the long ones by default")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="scripts to run")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, smaller networks and samples")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in known]

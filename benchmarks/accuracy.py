@@ -3,7 +3,8 @@
     python -m benchmarks.accuracy det rec resnet8 [--no-peer] [--layers 20] [--set PASS.OPTION=VALUE ...]
 
 Calibration and test inputs are seeded and disjoint. The peer is onnxruntime `quantize_static` (QDQ, per channel, int8,
-MinMax) on the same calibration inputs in the same run. SQNR is centred, over the whole first output.
+MinMax) on the same calibration inputs in the same run. SQNR is centred, over the whole first output. A required value
+stands beside the score that must reach it: a number, or the peer's score (with a margin for masks).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import argparse
 import difflib
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.measure import Row, show
+
 Array = npt.NDArray[Any]
 Score = dict[str, float]
 MASK_THRESHOLD = 0.3
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What a score must reach: a value, or the peer's plus a margin."""
+
+    score: str
+    least: float | None = None
+    margin: float = 0.0
+
+    def bound(self, peer: Score) -> float | None:
+        """Return the value to reach; None where it depends on a peer that did not run."""
+        if self.least is not None:
+            return self.least
+        return peer[self.score] + self.margin if self.score in peer else None
+
+
+REQUIRED = {
+    **dict.fromkeys(("efficientnet", "resnet8", "vww", "kws"), Requirement("SQNR dB")),
+    "magika": Requirement("top-1 agreement", least=0.97),
+    "det": Requirement("pooled IoU", margin=0.05),
+    "rec": Requirement("characters", least=0.82),
+}
 
 
 @dataclass(frozen=True)
@@ -246,8 +272,8 @@ def _to_layout(outputs: Array, reference: Array) -> Array:
 # --- command line ------------------------------------------------------------------------------------------------
 
 
-def main() -> None:
-    """Measure the networks that the arguments name."""
+def main() -> int:
+    """Measure the networks that the arguments name; the status is 1 when one misses what it must reach."""
     networks = _networks()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", default=list(networks), help=", ".join(networks))
@@ -257,13 +283,14 @@ def main() -> None:
     parser.add_argument("--calibration", type=int, default=0, help="number of calibration inputs")
     parser.add_argument("--set", action="append", default=[], metavar="PASS.OPTION=VALUE", help="set a pass option")
     arguments = parser.parse_args()
-    for name in arguments.networks:
-        if name not in networks:
-            parser.error(f"unknown network {name!r}; choose from {', '.join(networks)}")
-        _measure(name, networks[name], arguments)
+    unknown = [name for name in arguments.networks if name not in networks]
+    if unknown:
+        parser.error(f"unknown network {unknown[0]!r}; choose from {', '.join(networks)}")
+    return show(row for name in arguments.networks for row in _measure(name, networks[name], arguments))
 
 
-def _measure(name: str, network: Network, arguments: argparse.Namespace) -> None:
+def _measure(name: str, network: Network, arguments: argparse.Namespace) -> Iterator[Row]:
+    """Yield a row for each score of a network."""
     path = network.path()
     calibration = network.inputs(arguments.calibration or network.calibration, 1)
     test = network.inputs(arguments.test or network.test, 2)
@@ -271,20 +298,26 @@ def _measure(name: str, network: Network, arguments: argparse.Namespace) -> None
     options = [_option(text) for text in arguments.set]
     compiled = run_ours(path, calibration, test, network.shape, options)
     ours = network.score(reference, _to_layout(compiled.outputs, reference))
-    print(f"{name}: ours    {_text(ours)}  ({compiled.seconds:.1f} CPU s)", flush=True)
+    print(f"{name}: quantized in {compiled.seconds:.1f} CPU s", flush=True)
     for promoted in compiled.report.get("promoted", ()):
         print(f"  16 bits ({promoted['rule']}): {', '.join(promoted['nodes'])}")
     if arguments.layers:
         from qbc.report.accuracy import render_accuracy
 
         print(render_accuracy(compiled.report["accuracy"], limit=arguments.layers))
-    if arguments.no_peer:
-        return
+    peer: Score = {}
     try:
-        peer = _text(network.score(reference, run_peer(path, calibration, test, network.shape)))
+        if not arguments.no_peer:
+            peer = network.score(reference, run_peer(path, calibration, test, network.shape))
     except Exception as error:  # whatever the peer fails with is its result
-        peer = f"failed: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-    print(f"{name}: onnxruntime MinMax {peer}", flush=True)
+        reason = str(error).splitlines()[0] if str(error) else ""
+        print(f"  onnxruntime failed: {type(error).__name__}: {reason}", flush=True)
+    required = REQUIRED.get(name)
+    for key, value in ours.items():
+        bound = required.bound(peer) if required is not None and required.score == key else None
+        beside = f" (onnxruntime {peer[key]:.4f})" if key in peer else ""
+        limit = "" if bound is None else f">= {bound:.4f}"
+        yield Row(f"accuracy, {name}, {key}", f"{value:.4f}{beside}", limit, None if bound is None else value >= bound)
 
 
 def _option(text: str) -> tuple[str, str, Any]:
@@ -297,9 +330,5 @@ def _option(text: str) -> tuple[str, str, Any]:
     return name, option, dict(call.options)[option]
 
 
-def _text(score: Score) -> str:
-    return "  ".join(f"{key} {value:.4f}" for key, value in score.items())
-
-
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -10,9 +10,21 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.measure import Row, show
 from tests.config.mutants import try_configurations, try_manifests
+
+
+def rows(count: int, seed: int) -> Iterator[Row]:
+    """Run both campaigns and yield a row for each; a fault ends the run with its traceback."""
+    with tempfile.TemporaryDirectory() as directory:
+        for name, campaign in (("configurations", try_configurations), ("manifests", try_manifests)):
+            started = time.monotonic()
+            valid, refused = campaign(Path(directory), seed, count)
+            measured = f"{valid} valid, {refused} refused ({time.monotonic() - started:.0f} s)"
+            yield Row(f"damaged {name}", measured, "valid or one error", valid + refused == count)
 
 
 def main() -> int:
@@ -21,12 +33,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        for name, campaign in (("configurations", try_configurations), ("manifests", try_manifests)):
-            started = time.monotonic()
-            valid, refused = campaign(Path(directory), options.seed, options.count)
-            print(f"{name}: {valid} valid, {refused} refused, {time.monotonic() - started:.0f} s", flush=True)
-    return 0
+    return show(rows(options.count, options.seed))
 
 
 if __name__ == "__main__":

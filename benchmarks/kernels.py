@@ -1,10 +1,11 @@
 """Times the integer kernels against onnxruntime float32 on the same topologies, single-threaded, interleaved.
 
-`python benchmarks/kernels.py [--rounds N] [--layers] [resnet50] [mobilenetv2]`
+    python -m benchmarks.kernels [--rounds N] [--layers] [resnet50] [mobilenetv2]
 
 Each topology is one list of layers with random weights; it becomes an ONNX float model (224x224, batch 1) and a list of
 prepared integer kernels with fused rescale, clamp and residual addition. Printed are medians of the CPU time and the
-ratio onnxruntime / kernels (above 1: the exact integer run is faster than float).
+ratio onnxruntime / kernels (above 1: the exact integer run is faster than float). They tell where time goes;
+`benchmarks.simulator` has the required values, for whole programs.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+from benchmarks.measure import Row, in_turns
 from qbc.kernels import KernelCall, TensorSpec, families_in_use, prepare
 from qbc.kernels.requantize import multiplier_of
 
@@ -248,13 +250,6 @@ def random_weights(net: Network) -> dict[int, np.ndarray]:
     return weights
 
 
-def seconds(call: Callable[[], object]) -> float:
-    """CPU time of one call."""
-    start = time.process_time()
-    call()
-    return time.process_time() - start
-
-
 def measure(net: Network, rounds: int, layers: bool) -> None:
     """Print the medians of one topology."""
     weights = random_weights(net)
@@ -271,10 +266,13 @@ def measure(net: Network, rounds: int, layers: bool) -> None:
     for _ in range(3):
         session.run(None, image)
         integer_run()
-    pairs = [(seconds(lambda: session.run(None, image)), seconds(integer_run)) for _ in range(rounds)]
-    float_ms, integer_ms = (median(pair[side] for pair in pairs) * 1e3 for side in range(2))
-    ratio = median(a / b for a, b in pairs)
-    print(f"{net.name}: onnxruntime float32 {float_ms:.2f} ms, integer {integer_ms:.2f} ms, ratio {ratio:.2f}")
+    float_s, integer_s, ratio = in_turns(lambda: session.run(None, image), integer_run, rounds)
+    print(
+        Row(
+            f"kernels / onnxruntime float32 speed, {net.name}",
+            f"{ratio:.2f}x ({float_s * 1e3:.1f} ms : {integer_s * 1e3:.1f} ms)",
+        )
+    )
     if not layers:
         return
     for description, call in program:

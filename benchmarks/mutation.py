@@ -71,6 +71,7 @@ EQUIVALENT["split_planes", "(shifted >> 8) + 128", "Add -> Sub"] = "bytes count 
 EQUIVALENT["_exponential", "whole > 30", "30 -> 31"] = "nodes have at most 31 bits: shifted by 31 they are 0 too"
 EQUIVALENT["_code_rows", "first + count", "Add -> Sub"] = "the loop counts to the same end, whatever the slice says"
 EQUIVALENT["_sum_rows", "length - first", "Sub -> Add"] = "a slice of a row ends with the row"
+EQUIVALENT["_norm_loop", "total > 0", "Gt -> GtE"] = "the root of 0 is 0"
 EQUIVALENT["_norm_loop", "shift <= 62", "62 -> 63"] = "half a step or less rounds to no step"
 
 
