@@ -257,6 +257,9 @@ def test_what_the_parser_refuses(tmp_path: Path) -> None:
         ("unknown backend 'onx'", lambda: ModelParser(MODEL, "onx")),
         ("backend is None", lambda: ModelParser(MODEL, None)),  # type: ignore[arg-type]
         ("model is None", lambda: ModelParser()),
+        ("target_device is 3", lambda: ModelParser(MODEL, target_device=3)),  # type: ignore[arg-type]
+        ("did you mean 'aries-rb'", lambda: ModelParser(MODEL, target_device="aries_rb").parse()),
+        ("feed_dict is 3", lambda: ModelParser(MODEL).parse(feed_dict=3)),  # type: ignore[arg-type]
         ("did you mean 'split_supported_concat'", lambda: setattr(parser.cfg, "split_supportd_concat", True)),
         ("a graph without rewrites", lambda: setattr(parser.cfg, "operator_transform", False)),
         ("a dynamic dimension", lambda: setattr(parser.cfg, "dynamic", True)),

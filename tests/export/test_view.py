@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -93,6 +94,17 @@ def test_views_of_all_steps_are_complete(files: Path, name: str) -> None:
     if name != "digits-import.mlir" and name != "zoo-import.mlir":  # those are the source model as it is
         assert known >= {tensor for node in model.graph.node for tensor in (*node.input, *node.output) if tensor}
         assert metadata(model)["view of"] == f".{name.rpartition('.')[2]}"
+
+
+def test_keys_of_metadata_are_documented(files: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "viewing.md").read_text()
+    listed = {
+        key
+        for row in re.findall(r"^\| (`.+?`) \| [^|]+ \|$", page, re.MULTILINE)
+        for key in re.findall("`([^`]+)`", row)
+    }
+    shown = {key for name in STEPS for node in view_of(files / name).graph.node for key in metadata(node)}
+    assert shown <= listed and shown >= {"operation", "layer", "type", "bits", "row", "estimated us", "space"}
 
 
 @pytest.mark.parametrize("name", ["digits", "zoo"])

@@ -9,7 +9,7 @@ from typing import Any
 
 from qbc.argument_types import SWITCH, TABLE, TEXT, path_of
 from qbc.errors import ArgumentError
-from qbcompiler.arguments import check_backend, shapes_of_feed
+from qbcompiler.arguments import check_backend, check_kinds, shapes_of_feed
 from qbcompiler.model_dict.common import ModelDict, WeightDict
 from qbcompiler.model_dict.parser.config import ParserConfig
 
@@ -32,6 +32,7 @@ class ModelParser:
     ) -> None:
         TEXT.check("backend", backend)
         check_backend(backend)
+        check_kinds({"target_device": target_device, "yolo_decode_include": yolo_decode_include})
         self.source = path_of("model", model)
         self.target_device = target_device
         self.cfg = ParserConfig()
