@@ -109,9 +109,13 @@ def mantissa_lut(rng: Rng) -> Case:
     if function == "log":
         attributes["m"], attributes["s"] = multiplier(rng, 2.0**26, y_type)
         attributes.update(c1=11629080, c2=int(rng.integers(-(1 << 27), 0)))
-    elif rng.random() < 0.3:  # values so small and shifts so near the ends that nothing saturates by itself
+    elif rng.random() < 0.2:  # values so small and shifts so near the ends that nothing saturates by itself
         table = rng.integers(0, 4, table.shape)
         attributes.update(m=int(rng.integers(0, 4)), s=int(rng.integers(-8, 10)))
+    elif rng.random() < 0.2:  # values so large that the longest shift leaves one step of some
+        table = rng.integers(1 << 30, 1 << 31, table.shape)
+        first, last = {"reciprocal": (48, 63), "rsqrt": (56, 63), "sqrt": (62, 70)}[function]
+        attributes.update(m=int(rng.integers(7 << 28, 1 << 31)), s=int(rng.integers(first, last)))
     else:
         attributes["m"] = int(rng.integers(1 << 30, 1 << 31))
         attributes["s"] = int(rng.integers(40, 60)) if function != "sqrt" else int(rng.integers(50, 66))
