@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
@@ -74,10 +74,23 @@ def _text(cls: type[BaseModel], item: Any) -> str:
     path = key_path(cls, parts)
     if item["type"] == "extra_forbidden":
         section = _class_at(cls, parts[:-1])
+        group: Mapping[str, str] | None = getattr(section, "groups", {}).get(parts[-1])
+        if group is not None:
+            return _text_of_group(path, group, item["input"])
         near = nearest_field(section, str(parts[-1]))
         return f"{path}: unknown key{f', did you mean {key_path(section, near)!r}?' if section and near else ''}"
     message = _message(item)
     return f"{path}: {message[:1].lower()}{message[1:]}" if path else message
+
+
+def _text_of_group(path: str, group: Mapping[str, str], value: Any) -> str:
+    """Return what is wrong with a key of files that holds sections; what is left in it are unknown keys."""
+    if not isinstance(value, Mapping):
+        return f"{path}: expected a dictionary, found {_found(value)}"
+    key = str(next(iter(value)))
+    near = difflib.get_close_matches(key, list(group), n=1)
+    meant = f"did you mean {near[0]!r}?" if near else f"keys are {', '.join(group)}"
+    return f"{path}.{key}: unknown key, {meant}"
 
 
 def _message(item: Any) -> str:
@@ -143,9 +156,8 @@ def nearest_field(cls: type[BaseModel] | None, key: str) -> list[str]:
     """
     if cls is None:
         return []
-    known = {name: [name] for name in cls.model_fields} | {
-        to_snake(group): [group] for group in getattr(cls, "groups", ())
-    }
+    known = {name: [name] for name in cls.model_fields}
+    known |= {to_snake(group): [group] for group in getattr(cls, "groups", {})}
     older = {old: moved.to.split(".") for old, moved in getattr(cls, "moved", {}).items() if moved.to is not None}
     inside: dict[str, list[str]] = {path[-1]: path for path in _inner_fields(cls)} | older
     for paths, cutoff in ((known, 0.6), (inside, 0.8)):

@@ -50,7 +50,6 @@ def refused(text: str) -> Treatment:
 
 
 _ROLES = refused("bits by the role of a layer in a transformer")
-_NO_GPU = notice("this version computes on the CPU")
 
 # Dotted paths of fields, or of sections for all their fields; the longest match counts.
 TREATMENTS: Mapping[str, Treatment] = {

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
+from pydantic.alias_generators import to_snake
 
 from qbc.config.bit import BitConfig
 from qbc.config.calibration import CalibrationConfig
@@ -26,7 +27,6 @@ from qbc.config.weights import (
 
 CONFIG_VERSION = "1.0.0"
 DEFAULT_SAVE_PATH = "./tmp.mxq"
-SCHEMES = ("single", "multi", "global4", "global8", "all", "global")
 
 # Files may group sections; inside the compiler the configuration is flat. Group key -> key in the group -> section.
 GROUPS: dict[str, dict[str, str]] = {
@@ -40,6 +40,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "biasCorrection": "bias_correction",
     },
 }
+# Groups by their keys, in both spellings.
+_GROUP_KEYS = {key: group for group in GROUPS for key in (group, to_snake(group))}
 # Keys of paths: snapshots leave them out, so that their bytes do not depend on where files lie.
 PATH_FIELDS = ("model_paths", "calib_data_path", "save_paths")
 _PATHS: dict[str, Any] = {
@@ -98,7 +100,7 @@ class CompileConfig(ConfigSection):
         default_factory=dict, description="pass pipelines that replace those of phases"
     )
 
-    groups = tuple(GROUPS)
+    groups = GROUPS
     moved = {
         "optq": Moved(None, "1.3", f"its key is hessianQuant now, and {HESSIAN_IS_ABSENT}"),
         "layer_bias_correction": Moved(
@@ -154,9 +156,9 @@ class CompileConfig(ConfigSection):
 
 def flattened(data: Mapping[Any, Any]) -> dict[Any, Any]:
     """Take sections out of their groups; `data` has field names as keys at its top."""
-    flat = {key: value for key, value in data.items() if key not in _group_keys()}
+    flat = {key: value for key, value in data.items() if key not in _GROUP_KEYS}
     for key, value in data.items():
-        group = _group_keys().get(key)
+        group = _GROUP_KEYS.get(key)
         if group is None or value is None:
             continue
         if not isinstance(value, Mapping):
@@ -165,12 +167,6 @@ def flattened(data: Mapping[Any, Any]) -> dict[Any, Any]:
         for inner, section in value.items():
             _place(flat, group, inner, section)
     return flat
-
-
-def _group_keys() -> dict[Any, str]:
-    return {"quantization": "quantization", "advancedQuantization": "advancedQuantization"} | {
-        "advanced_quantization": "advancedQuantization"
-    }
 
 
 def _place(flat: dict[Any, Any], group: str, key: Any, section: Any) -> None:

@@ -98,7 +98,7 @@ class ConfigSection(BaseModel):
     )
 
     moved: ClassVar[Mapping[str, Moved]] = {}
-    groups: ClassVar[tuple[str, ...]] = ()  # keys that hold sections of this one in files
+    groups: ClassVar[Mapping[str, Mapping[str, str]]] = {}  # keys of files that hold sections: key inside -> section
 
     def __init__(self, /, **data: Any) -> None:
         with _mistakes_of(type(self)):
@@ -165,7 +165,7 @@ class ConfigSection(BaseModel):
 @contextmanager
 def _mistakes_of(cls: type[BaseModel]) -> Iterator[None]:
     """Turn the errors of pydantic inside into the one of configurations."""
-    where = "" if getattr(cls, "groups", ()) else cls.__name__  # keys of the whole configuration need no more words
+    where = "" if getattr(cls, "groups", None) else cls.__name__  # keys of the whole configuration need no more words
     try:
         yield
     except ConfigValidationError:
