@@ -136,3 +136,34 @@ def test_mistakes(tmp_path: Path) -> None:
         refused("INVALID_CALIBRATION_DATA", "s.npz", loadPath=str(kept))
     kept.write_bytes(rng.bytes(100))
     refused("INVALID_CALIBRATION_DATA", "s.npz", loadPath=str(kept))
+
+
+def test_changed_arrays_are_one_error(tmp_path: Path) -> None:
+    """Files that are whole but hold other arrays: each ends as a program or as one error."""
+    kept = tmp_path / "s.npz"
+    compile_digits(tmp_path / "a.mxq", SAMPLES, savePath=str(kept))
+    with np.load(kept) as archive:
+        original = dict(archive)
+    rng, refused = np.random.default_rng(1), 0
+    names = [name for name in original if name.startswith("a/")]
+    changes = (
+        lambda array: array[..., :-1] if array.ndim else array[None],
+        lambda array: array.astype(np.int8),
+        lambda array: np.stack([array, array]),
+        lambda array: np.zeros(0),
+        lambda array: array * np.nan,
+        lambda array: -array,
+        lambda array: None,
+    )
+    for number in range(28):
+        arrays = dict(original)
+        name = names[int(rng.integers(len(names)))]
+        array = changes[number % len(changes)](arrays.pop(name))
+        arrays |= {} if array is None else {name if number % 7 else f"{name}9": array}
+        np.savez(kept, allow_pickle=False, **arrays)
+        try:
+            compile_digits(tmp_path / "b.mxq", None, loadPath=str(kept))
+        except QBCompilerError as error:
+            assert error.code in ("INVALID_CALIBRATION_DATA", "QUANTIZATION_ERROR", "VERIFY_ERROR"), (name, number)
+            refused += 1
+    assert refused > 18

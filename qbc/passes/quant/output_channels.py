@@ -12,8 +12,8 @@ from qbc.dialects.quant.base import text
 from qbc.passes.base import CompileContext, array_of, pass_error, source_names
 from qbc.passes.quant.channel_layout import ChannelClasses, channel_links
 from qbc.passes.quant.graph_outputs import is_made_here, is_probability
+from qbc.passes.quant.kept_statistics import CHANNEL_EXTREMES
 from qbc.passes.quant.legality import activation_bounds, tied_values
-from qbc.passes.quant.quant_collect import CHANNEL_EXTREMES
 
 if TYPE_CHECKING:
     import numpy as np

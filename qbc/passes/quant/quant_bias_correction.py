@@ -14,7 +14,7 @@ from qbc.dialects.quant.base import integer
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, ModulePass, array_of, pass_error, source_names
 from qbc.passes.layer_names import matching_names
-from qbc.passes.quant.quant_collect import INPUT_MEAN
+from qbc.passes.quant.kept_statistics import INPUT_MEAN
 
 TARGETS = ("weight",)
 

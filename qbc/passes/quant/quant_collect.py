@@ -17,7 +17,14 @@ from qbc.dialects.quant import ParamTable, quantized_element
 from qbc.dialects.quant.base import integer, ints, number, shape_of
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, ModulePass, SampleSource, check_options, source_names
-from qbc.passes.quant.kept_statistics import gather_statistics, restore_statistics, statistics_key
+from qbc.passes.quant.kept_statistics import (
+    CHANNEL_EXTREMES,
+    INPUT_MEAN,
+    INVERSE_VARIANCE,
+    gather_statistics,
+    restore_statistics,
+    statistics_key,
+)
 from qbc.passes.quant.legality import SHARED_BY_UNION, is_movement, tied_values
 from qbc.passes.quant.lift import Lifted, lift
 from qbc.passes.quant.row_statistics import clear_statistics, write_statistics
@@ -34,10 +41,6 @@ if TYPE_CHECKING:
     Observer = Callable[[npt.NDArray[np.generic]], None]
 
 FLOAT_FUNCTIONS = "float_functions"  # in ctx.report: function name -> the float graph that was observed
-INVERSE_VARIANCE = "inverse_variance"  # attribute of layer norms: mean over rows of 1 / (variance + epsilon)
-CHANNEL_EXTREMES = "channel_extremes"  # attribute of what makes graph outputs: [smallest, largest, count] by channel
-INPUT_MEAN = "input_mean"  # attribute of weighted operations: mean input per kernel tap
-BLOBS = (INPUT_MEAN, CHANNEL_EXTREMES)
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,10 @@ class QuantCollect(ModulePass):
         if kept is None:
             self._collect(op, table, ctx)
         else:
-            restore_statistics(op, ctx.store, kept, BLOBS, INVERSE_VARIANCE)
+            restore_statistics(op, ctx.store, kept)
             for function in _quantized_functions(op):
                 ctx.report.setdefault(FLOAT_FUNCTIONS, {})[function.sym_name.data] = lift(function).function
-        ctx.kept_statistics.save(key, gather_statistics(op, ctx.store, BLOBS, INVERSE_VARIANCE))
+        ctx.kept_statistics.save(key, gather_statistics(op, ctx.store))
 
     def _collect(self, op: ModuleOp, table: ParamTable, ctx: CompileContext) -> None:
         samples = _require_samples(ctx)
@@ -166,12 +169,12 @@ class _Collector:
         observers: dict[SSAValue, list[Observer]],
         index: int,
     ) -> None:
-        for value, callbacks in observers.items():
-            for callback in callbacks:
-                try:
-                    callback(seen[value])
-                except _NonFiniteError as error:
-                    raise error.located(index) from None
+        calls = [(callback, seen[value]) for value, callbacks in observers.items() for callback in callbacks]
+        for callback, data in calls:
+            try:
+                callback(data)
+            except _NonFiniteError as error:
+                raise error.located(index) from None
 
     def _write(self, tail_ratio: float) -> None:
         for index, (value, sketch) in enumerate(self.sketches.items()):

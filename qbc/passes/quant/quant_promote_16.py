@@ -14,8 +14,8 @@ from qbc.dialects import quant
 from qbc.dialects.quant import ParamsOp, ParamTable
 from qbc.dialects.quant.base import number
 from qbc.passes.base import CompileContext, ModulePass, array_of, check_options
+from qbc.passes.quant.kept_statistics import INVERSE_VARIANCE
 from qbc.passes.quant.macs import multiply_accumulates
-from qbc.passes.quant.quant_collect import INVERSE_VARIANCE
 from qbc.passes.quant.row_ranges import lookups_of, promote_row, range_of, value_names
 from qbc.passes.quant.row_statistics import read_statistics
 

@@ -98,6 +98,29 @@ def test_probability_heads_have_a_fixed_encoding(method: int) -> None:
     assert not [row for row in ParamTable(convert(inside, method)) if row.is_fixed]
 
 
+@pytest.mark.parametrize("alias", ["tile", "pad", "cast"])
+def test_relu_of_a_value_that_stands_for_two_is_a_requantize(alias: str) -> None:
+    """What changes nothing has no operation of its own; the clamp must not reach the readers of its operand."""
+    from qbc.execute.float_torch import FloatProgram
+    from qbc.passes.quant.lift import lift
+
+    x = np.random.default_rng(1).standard_normal(X.shape).astype(np.float32)
+    graph = Graph([x])
+    value = conv(graph, graph.args[0])
+    same = {
+        "tile": lambda: mblt.TileOp.of(value, repeats=[1, 1, 1, 1]),
+        "pad": lambda: mblt.PadOp.of(value, before=[0] * 4, after=[0] * 4, mode="edge"),
+        "cast": lambda: mblt.CastOp.of(value, result_type=value.type),
+    }[alias]()
+    module = graph.module(value, graph.add(mblt.ReluOp.of(graph.add(same))))
+    ConvertMbltToQuant().run(module, graph.ctx)
+    assert ops_of(module) == ["conv2d", "requantize"]
+    results = FloatProgram(lift(function_of(module)).function, graph.store).run({"x0": x})
+    wanted = np.repeat(x.sum(-1, keepdims=True), 4, -1)
+    np.testing.assert_allclose(results["y0"], wanted, atol=1e-5)
+    np.testing.assert_allclose(results["y1"], np.maximum(wanted, 0), atol=1e-5)
+
+
 def test_functions_keep_their_parameters() -> None:
     module = convert(lambda g: g.add(mblt.HardSigmoidOp.of(g.args[0], alpha=0.25, beta=0.5)))
     op = next(op for op in module.walk() if isinstance(op, quant.LutOp))

@@ -10,7 +10,8 @@ from xdsl.parser import Parser
 from qbc.dialects import quant
 from qbc.dialects.blob import read_blob
 from qbc.errors import QBCompilerError
-from qbc.passes.quant.quant_collect import CHANNEL_EXTREMES, INPUT_MEAN, QuantCollect
+from qbc.passes.quant.kept_statistics import CHANNEL_EXTREMES, INPUT_MEAN
+from qbc.passes.quant.quant_collect import QuantCollect
 from qbc.passes.quant.row_statistics import read_statistics
 from tests.support.calibrated_network import CalibratedNetwork, collected
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -48,15 +49,25 @@ class Builder:
     def __init__(self, block: Block, store: BlobStore) -> None:
         self.block = block
         self.store = store
-        self.values: dict[SSAValue, SSAValue] = {}
+        self._values: dict[SSAValue, SSAValue] = {}
+        self._count: Counter[SSAValue] = Counter()  # of old values that a new one stands for
+
+    def bind(self, old: SSAValue, new: SSAValue) -> None:
+        """Let `new` stand for `old`; an operation that changes nothing gives its operand a second old value."""
+        self._values[old] = new
+        self._count[new] += 1
 
     def value(self, old: SSAValue) -> SSAValue:
         """Return the converted value; constants are converted at their first use."""
-        new = self.values.get(old)
+        new = self._values.get(old)
         if new is None:
             new = self._constant_of(old.owner)
-            self.values[old] = new
+            self.bind(old, new)
         return new
+
+    def is_shared(self, new: SSAValue) -> bool:
+        """Return whether a new value stands for several old ones, whose users must all see the same."""
+        return self._count[new] > 1
 
     def emit(
         self,

@@ -127,7 +127,7 @@ def _convert_function(function: FuncOp, ctx: CompileContext) -> None:
     block = Block(arg_types=[_boundary_type(argument) for argument in old.args])
     builder = Builder(block, ctx.store)
     for before, after in zip(old.args, block.args, strict=True):
-        builder.values[before] = _enter(builder, before, after)
+        builder.bind(before, _enter(builder, before, after))
     for op in old.ops:
         if isinstance(op, ReturnOp):
             results = [_leave(builder, value) for value in op.operands]
@@ -135,7 +135,7 @@ def _convert_function(function: FuncOp, ctx: CompileContext) -> None:
             end.location = op.location
             block.add_op(end)
         elif not isinstance(op, mblt.ConstantOp):
-            builder.values[op.results[0]] = HANDLERS[type(op)](builder, op)
+            builder.bind(op.results[0], HANDLERS[type(op)](builder, op))
             ctx.count("converted")
     _replace_body(function, block)
 

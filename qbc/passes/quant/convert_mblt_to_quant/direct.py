@@ -114,7 +114,8 @@ def clamp(builder: Builder, op: Operation) -> SSAValue:
     new = builder.value(old)
     properties = _clamp_properties(op)
     producer = new.owner
-    if isinstance(producer, CLAMPING) and "activation" not in producer.properties and single_user(old) is op:
+    is_alone = single_user(old) is op and not builder.is_shared(new)
+    if is_alone and isinstance(producer, CLAMPING) and "activation" not in producer.properties:
         producer.properties.update(properties)
         producer.location = fuse_locations([producer, op])
         return new
