@@ -7,29 +7,32 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import Dialect
+from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
 from qbc.errors import QBCompilerError
+from qbc.extensions import Extension, extension_names, find_extension
 from qbc.passes.base import CompileContext, SampleSource
 
 if TYPE_CHECKING:
     from qbc.store import BlobStore
 
 OWN_DIALECTS = ("blob", "framework", "mblt", "quant", "npu")
-ENTRY_POINT_GROUP = "qbcompiler.dialects"
 
 
 class DriverContext(CompileContext):
     """A compile context whose store comes into being on first use, filled with the blobs of `blob_directories`.
 
-    So a run that touches no weights does not import numpy.
+    So a run that touches no weights does not import numpy. A dialect that is not of this package is looked for among
+    the entry points of others when the first name of it is read.
     """
 
     blob_directories: list[Path]
     _store: BlobStore | None
+    _looked_for: set[str]
 
     def __init__(self, *, allow_unregistered: bool = False) -> None:
         self._store = None
+        self._looked_for = set()
         self.blob_directories = []
         super().__init__(allow_unregistered)
 
@@ -49,9 +52,31 @@ class DriverContext(CompileContext):
         self._store = store
 
     @property
-    def has_store(self) -> bool:
-        """Whether the store was used."""
-        return self._store is not None
+    def has_blobs(self) -> bool:
+        """Whether there is a store, or a directory to fill one from."""
+        return self._store is not None or bool(self.blob_directories)
+
+    def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
+        self._look_for(name)
+        return super().get_optional_op(name, dialect_stack=dialect_stack)
+
+    def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
+        self._look_for(name)
+        return super().get_optional_type(name)
+
+    def get_optional_attr(self, name: str) -> type[Attribute] | None:
+        self._look_for(name)
+        return super().get_optional_attr(name)
+
+    def _look_for(self, name: str) -> None:
+        """Register the dialect of a name that another package offers, once."""
+        dialect, dot, _ = name.partition(".")
+        if not dot or dialect in self._registered_dialects or dialect in self._looked_for:
+            return
+        self._looked_for.add(dialect)
+        extension = find_extension("dialect", dialect)
+        if extension is not None:
+            self.register_dialect(dialect, lambda: load_dialect(extension))
 
     def add_blob_directory(self, directory: Path) -> None:
         """Make the blobs of a directory available."""
@@ -97,13 +122,22 @@ def find_target(target: str | Path, ctx: CompileContext) -> Any:
     return load_target(name)
 
 
-def register_third_party_dialects(ctx: CompileContext) -> None:
-    """Register the dialects that other packages offer through entry points `qbcompiler.dialects`."""
-    from importlib.metadata import entry_points
+def load_dialect(extension: Extension) -> Dialect:
+    """Return the dialect of another package; EXTENSION_ERROR where it is none, or goes by another name."""
+    loaded = extension.load()
+    if not isinstance(loaded, Dialect):
+        raise extension.error("is not an xdsl.ir.Dialect")
+    named = (loaded.name, *(part.name for part in (*loaded.operations, *loaded.attributes)))
+    stray = next((name for name in named if name.partition(".")[0] != extension.name), None)
+    if stray is not None:
+        raise extension.error(f"holds {stray!r}, a name of another dialect")
+    return loaded
 
-    for point in entry_points(group=ENTRY_POINT_GROUP):
-        if point.name not in set(ctx.registered_dialect_names):
-            ctx.register_dialect(point.name, point.load)
+
+def dialect_names() -> list[str]:
+    """Return the names of all dialects: those of this package, then those of others."""
+    own = [*_upstream_dialects(), *OWN_DIALECTS]
+    return [*own, *(name for name in extension_names("dialect") if name not in own)]
 
 
 def _upstream_dialects() -> dict[str, Callable[[], Dialect]]:

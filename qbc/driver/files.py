@@ -8,6 +8,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from qbc.atomic import write_file
+from qbc.dialects.blob.handles import blob_keys
 from qbc.driver.blobs import sidecar, write_blobs
 from qbc.driver.context import DriverContext
 from qbc.errors import ArgumentError, QBCompilerError
@@ -16,6 +17,7 @@ from qbc.pipelines.text import parse_ir, print_ir
 
 InputShapes = Mapping[str, tuple[int, ...]]
 
+SNAPSHOT_SUFFIXES = (".mblt", ".mxq")
 OTHER_FORMATS = {
     ".pt": "PyTorch",
     ".pth": "PyTorch",
@@ -40,21 +42,42 @@ def read_text(path: Path) -> str:
         ) from None
 
 
-def check_source(path: Path) -> None:
+def check_source(path: Path, backend: str | None = None) -> None:
     """Refuse model files of formats that have no frontend, and files that are no source of a compilation."""
     require_file(path)
     suffix = path.suffix.lower()
+    if suffix in (".mblt", ".mlir") or source_frontend(path, backend) is not None:
+        return
     if suffix in OTHER_FORMATS:
         raise QBCompilerError(
             f"{str(path)!r}: {OTHER_FORMATS[suffix]} models cannot be read in this version",
             code="UNSUPPORTED_FEATURE",
             hint="export the model to ONNX",
         )
-    if suffix not in (".onnx", ".mblt", ".mlir"):
-        raise ArgumentError(
-            f"{str(path)!r} has no suffix of a model",
-            hint="models are .onnx, .mblt or .mlir files",
-        )
+    raise ArgumentError(
+        f"{str(path)!r} has no suffix of a model",
+        hint="models are .onnx, .mblt or .mlir files",
+    )
+
+
+def source_frontend(path: Path, backend: str | None = None) -> Frontend | None:
+    """Return the frontend of a source model, by name or by the suffix of the file; None for snapshots and texts.
+
+    ARGUMENT_ERROR when there is no frontend of the name, or when it reads other files.
+    """
+    if path.suffix.lower() in (*SNAPSHOT_SUFFIXES, ".mlir"):
+        return None
+    from qbc.frontends.registry import find_frontend, frontend_for
+
+    if backend is None:
+        return frontend_for(path)
+    frontend = find_frontend(backend)
+    if path.suffix.lower() in OTHER_FORMATS or path.suffix.lower() in frontend.suffixes:
+        return frontend if path.suffix.lower() in frontend.suffixes else None
+    raise ArgumentError(
+        f"{str(path)!r} has no suffix of a model that backend {backend!r} reads",
+        hint=f"it reads {', '.join(frontend.suffixes)} files",
+    )
 
 
 def read_module(
@@ -66,7 +89,8 @@ def read_module(
 ) -> ModuleOp:
     """Read a module by the suffix of the file: `.onnx` is imported, snapshots are opened, anything else is IR text.
 
-    `external` is filled with the weight files beside a model, by the names that the model gives them.
+    `external` is filled with the weight files beside a model, by the names that the model gives them. Source nodes
+    that no operation of the module stands for begin the report `removed` of `ctx`.
     """
     suffix = path.suffix.lower()
     if suffix in (".onnx", ".mblt", ".mxq"):
@@ -74,7 +98,11 @@ def read_module(
     if suffix == ".onnx":
         from qbc.frontends.onnx import import_onnx
 
-        return import_onnx(path, ctx.store, input_shapes=dict(input_shapes or {}), external=external)
+        removed: dict[str, str] = {}
+        shapes = dict(input_shapes or {})
+        module = import_onnx(path, ctx.store, input_shapes=shapes, external=external, removed=removed)
+        ctx.report["removed"] = removed
+        return module
     if suffix == ".mblt":
         from qbc.artifact.mblt import read_mblt
 
@@ -106,10 +134,18 @@ def add_sidecar(path: Path, ctx: DriverContext) -> None:
         ctx.add_blob_directory(sidecar(path))
 
 
-def write_ir(
-    module: ModuleOp, ctx: CompileContext, path: Path, *, generic: bool = False, locations: bool = True
-) -> None:
+def write_ir(module: ModuleOp, ctx: CompileContext, path: Path) -> None:
     """Write IR text to `path` and the blobs it names to the directory beside it."""
-    write_file(path, print_ir(module, generic=generic, locations=locations))
-    if not isinstance(ctx, DriverContext) or ctx.has_store:
-        write_blobs(module, ctx.store, sidecar(path))
+    write_file(path, print_ir(module))
+    save_blobs(module, ctx, sidecar(path))
+
+
+def save_blobs(module: ModuleOp, ctx: CompileContext, directory: Path) -> None:
+    """Write the blobs that a module names to a directory, whether or not anything read them before.
+
+    The store is opened only where it can hold one of them: text without weights stays quick.
+    """
+    if isinstance(ctx, DriverContext) and not ctx.has_blobs:
+        return
+    if blob_keys(module):
+        write_blobs(module, ctx.store, directory)

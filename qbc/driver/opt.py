@@ -20,19 +20,20 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from qbc.atomic import check_writable
+from qbc.dialects.blob.handles import blob_keys
 from qbc.driver.arguments import Parser
-from qbc.driver.blobs import write_blobs
-from qbc.driver.context import DriverContext, make_context, register_third_party_dialects
+from qbc.driver.blobs import sidecar
+from qbc.driver.context import DriverContext, dialect_names, make_context
 from qbc.driver.diagnostics import Diagnostic, check_expectations, diagnostics_of, expectations_of
-from qbc.driver.files import add_sidecar, read_module, read_text, write_ir
+from qbc.driver.emit import save_weights, text_of, write_texts
+from qbc.driver.files import add_sidecar, read_module, read_text
 from qbc.driver.outputs import KINDS, check_files
 from qbc.errors import ArgumentError, QBCompilerError, file_error
 from qbc.pipelines.grammar import Pipeline, parse_pipeline
-from qbc.pipelines.text import parse_ir, print_ir
+from qbc.pipelines.text import parse_ir
 
 _SPLIT = re.compile(r"^// -----[^\n]*$", re.MULTILINE)
 _REPRODUCER = re.compile(r"^// qbc-opt reproducer: (?P<pipeline>.*)$", re.MULTILINE)
-SPLIT_LINE = "// -----\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -162,7 +163,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.list_passes:
         return _list_passes()
     if options.show_dialects:
-        print("\n".join(_context(options).registered_dialect_names))
+        print("\n".join(dialect_names()))
         return 0
     pipeline = parse_pipeline(options.pass_pipeline)
     _check_pass_names([*options.print_before, *options.print_after])
@@ -195,6 +196,8 @@ def _check_outputs(path: Path | None, options: argparse.Namespace) -> None:
     """Refuse outputs that are the input, that are named like another format, or that cannot be written."""
     output = None if options.output == "-" else Path(options.output)
     check_files([path, *options.calib_data_path], [output, options.crash_reproducer])
+    if options.blobs is not None and options.blobs.exists() and not options.blobs.is_dir():
+        raise ArgumentError(f"--blobs {str(options.blobs)!r} is not a directory")
     for written in (output, options.crash_reproducer):
         if written is None:
             continue
@@ -218,10 +221,8 @@ def _run_binary(path: Path, pipeline: Pipeline, options: argparse.Namespace) -> 
     ctx = _context(options)
     module = read_module(path, ctx, input_shapes=_input_shapes(options))
     _apply(module, pipeline, ctx, options)
-    if options.output != "-":
-        write_ir(module, ctx, Path(options.output), generic=options.generic, locations=not options.no_locations)
-    else:
-        _to_stdout(module, ctx, options)
+    save_weights(module, ctx, options)
+    write_texts([text_of(module, options)], options)
     _finish(ctx, options)
     return 0
 
@@ -238,16 +239,26 @@ def _run_text(text: str, path: Path | None, pipeline: Pipeline, options: argpars
         module = None
         try:
             module = parse_ir(ctx, chunk.text, name)
+            _check_blob_directory(module, path, options)
             _apply(module, pipeline, ctx, options)
-            outputs.append(_output_text(module, ctx, options))
+            save_weights(module, ctx, options)
+            outputs.append(text_of(module, options))
         except QBCompilerError as error:
             diagnostics = diagnostics_of(error)
         failed |= _judge(chunk, diagnostics, name, options)
         _finish(ctx, options)
         if diagnostics and not options.split_input_file and not options.verify_diagnostics:
             return 1
-    _write_outputs(outputs, options)
+    write_texts(outputs, options)
     return 1 if failed else 0
+
+
+def _check_blob_directory(module: ModuleOp, path: Path | None, options: argparse.Namespace) -> None:
+    """Refuse `--blobs DIR` that holds nothing to read, where it is the only place the weights of a text can be."""
+    if options.blobs is None or options.blobs.is_dir() or not blob_keys(module):
+        return
+    if path is None or not sidecar(path).is_dir():
+        raise ArgumentError(f"blob directory {str(options.blobs)!r} does not exist", hint="the text names weights")
 
 
 def _judge(chunk: _Chunk, diagnostics: list[Diagnostic], name: str, options: argparse.Namespace) -> bool:
@@ -277,40 +288,12 @@ def _chunks(text: str, split: bool) -> list[_Chunk]:
     return chunks
 
 
-def _output_text(module: ModuleOp, ctx: DriverContext, options: argparse.Namespace) -> str:
-    if options.output != "-" and not options.blobs and not options.split_input_file:
-        write_ir(module, ctx, Path(options.output), generic=options.generic, locations=not options.no_locations)
-        return ""
-    if options.blobs and ctx.has_store:
-        write_blobs(module, ctx.store, options.blobs)
-    return print_ir(module, generic=options.generic, locations=not options.no_locations)
-
-
-def _write_outputs(outputs: list[str], options: argparse.Namespace) -> None:
-    text = SPLIT_LINE.join(outputs)
-    if options.output == "-":
-        sys.stdout.write(text)
-    elif text:
-        from qbc.atomic import write_file
-
-        write_file(Path(options.output), text)
-
-
-def _to_stdout(module: ModuleOp, ctx: DriverContext, options: argparse.Namespace) -> None:
-    if options.blobs:
-        write_blobs(module, ctx.store, options.blobs)
-    sys.stdout.write(print_ir(module, generic=options.generic, locations=not options.no_locations))
-
-
 def _context(options: argparse.Namespace) -> DriverContext:
-    ctx = make_context(
+    return make_context(
         target=options.target_device,
         blob_directories=[options.blobs] if options.blobs and options.blobs.is_dir() else [],
         allow_unregistered=options.allow_unregistered_dialect,
     )
-    if options.show_dialects:
-        register_third_party_dialects(ctx)
-    return ctx
 
 
 def _apply(module: ModuleOp, pipeline: Pipeline, ctx: DriverContext, options: argparse.Namespace) -> None:

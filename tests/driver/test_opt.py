@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import numpy as np
@@ -62,15 +61,6 @@ def test_generic_text_is_read_again(text_with_weight: Path, tmp_path: Path, caps
     direct = capsys.readouterr().out
     assert _opt(generic, "--allow-unregistered-dialect") == 0
     assert capsys.readouterr().out == direct
-
-
-def test_blobs_directory_serves_pipes(
-    text_with_weight: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    blobs = tmp_path / "shared"
-    monkeypatch.setattr("sys.stdin", io.StringIO(text_with_weight.read_text()))
-    assert _opt("--allow-unregistered-dialect", "--blobs", blobs) == 0
-    assert "blob.ref" in capsys.readouterr().out
 
 
 def test_a_damaged_blob_is_refused_when_weights_are_read(text_with_weight: Path) -> None:

@@ -1,0 +1,38 @@
+"""What `qbc-opt` writes: IR text to a file or stdout, the weights that it names to a directory."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from qbc.atomic import write_file
+from qbc.driver.blobs import sidecar
+from qbc.driver.context import DriverContext
+from qbc.driver.files import save_blobs
+from qbc.pipelines.text import print_ir
+
+SPLIT_LINE = "// -----\n"
+
+
+def save_weights(module: ModuleOp, ctx: DriverContext, options: Namespace) -> None:
+    """Write the weights that a module names to `--blobs DIR`, else beside the file of `-o`; stdout has no place for them."""
+    directory = options.blobs or (None if options.output == "-" else sidecar(Path(options.output)))
+    if directory is not None:
+        save_blobs(module, ctx, directory)
+
+
+def text_of(module: ModuleOp, options: Namespace) -> str:
+    """Return the text of a module in the form that the options ask for."""
+    return print_ir(module, generic=options.generic, locations=not options.no_locations)
+
+
+def write_texts(texts: list[str], options: Namespace) -> None:
+    """Write the texts of all modules of a run, separated by `// -----` lines."""
+    text = SPLIT_LINE.join(texts)
+    if options.output == "-":
+        sys.stdout.write(text)
+    elif text:
+        write_file(Path(options.output), text)
