@@ -18,7 +18,7 @@ SPLIT_LINE = "// -----\n"
 
 
 def save_weights(module: ModuleOp, ctx: DriverContext, options: Namespace) -> None:
-    """Write the weights that a module names to `--blobs DIR`, else beside the file of `-o`; stdout has no place for them."""
+    """Write the weights of a module to `--blobs DIR`, else beside the file of `-o`; stdout has no place for them."""
     directory = options.blobs or (None if options.output == "-" else sidecar(Path(options.output)))
     if directory is not None:
         save_blobs(module, ctx, directory)
