@@ -11,9 +11,12 @@ from pydantic.fields import FieldInfo
 
 from qbc.config import CompileConfig
 from qbc.config.fields import TREATMENTS, check_features, is_active, key_of, leaves, treatment, value_at
-from qbc.driver.plan import CompileOptions, make_plan
+from qbc.driver.plan import PARSE_PHASES, QUANTIZE_PHASES, CompileOptions, make_plan
+from qbc.driver.scheme import SCHEMES
 from qbc.errors import QBCompilerError
+from qbc.pipelines.phases import PHASES
 from qbc.pipelines.registry import option_infos, pass_class
+from qbcompiler.parser import PHASE_NAMES
 
 ROOT = Path(__file__).parents[2]
 LEAVES = dict(leaves())
@@ -102,6 +105,13 @@ def test_every_field_has_a_treatment_and_every_treatment_a_field() -> None:
     for prefix in TREATMENTS:
         assert any(path == prefix or path.startswith(f"{prefix}.") for path in LEAVES), prefix
     assert sum(len(paths) for paths in BY_KIND.values()) == len(LEAVES) > 200
+
+
+def test_choices_are_those_of_the_compiler() -> None:
+    """Names that stand in the schema, or in the command line for a quick start, and in the compiler."""
+    assert typing.get_args(LEAVES["inference_scheme"].annotation) == SCHEMES
+    phases, _ = typing.get_args(LEAVES["pipelines"].annotation)
+    assert typing.get_args(phases) == PHASES == PHASE_NAMES == (*PARSE_PHASES, *QUANTIZE_PHASES)
 
 
 @pytest.mark.parametrize("path", BY_KIND["refused"])
