@@ -12,7 +12,7 @@ Scales are computed in float64 and rounded once to float32; the rounded value is
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ MAX, MAX_PERCENTILE, HISTOGRAM = 0, 1, 2
 MINIMUM_SCALE = 2.0**-100
 LIMITS: dict[str, tuple[int, int]] = {"i8": (-128, 127), "i16": (-32768, 32639)}
 CANDIDATES = 24
+SEARCH_ROUNDS = 3
 SEARCH_PERCENTILES = (0.95, 0.99999)
 
 
@@ -114,19 +115,18 @@ def search_range(statistics: Statistics, storage: str, asymmetric: bool, min_cli
     """Return the range with the least squared error over the histogram, by coordinate descent over candidates."""
     extremes = Range(statistics.minimum, statistics.maximum)
     lows, highs = _candidates(statistics, asymmetric)
-    best = extremes
-    best_error = range_error(statistics, encode(best.low, best.high, storage, asymmetric))
+
+    def error_of(candidate: Range) -> float:
+        return range_error(statistics, encode(candidate.low, candidate.high, storage, asymmetric))
+
+    pairs = [] if asymmetric else [Range(max(extremes.low, -high), min(extremes.high, high)) for high in highs]
+    best, best_error = extremes, error_of(extremes)
     whole_error = best_error
-    for _ in range(3):
+    for _ in range(SEARCH_ROUNDS):
         before = best
-        for low in lows:
-            best, best_error = _better(statistics, best, best_error, Range(low, best.high), storage, asymmetric)
-        for high in highs:
-            best, best_error = _better(statistics, best, best_error, Range(best.low, high), storage, asymmetric)
-        if not asymmetric:
-            for high in highs:
-                pair = Range(max(extremes.low, -high), min(extremes.high, high))
-                best, best_error = _better(statistics, best, best_error, pair, storage, asymmetric)
+        best, best_error = _best(best, best_error, [Range(low, best.high) for low in lows], error_of)
+        best, best_error = _best(best, best_error, [Range(best.low, high) for high in highs], error_of)
+        best, best_error = _best(best, best_error, pairs, error_of)
         if best == before:
             break
     clipped_much = best.high < min_clip_ratio * extremes.high or best.low > min_clip_ratio * extremes.low
@@ -217,11 +217,15 @@ def _geometric(start: float, end: float, fraction: float) -> float:
     return math.copysign(abs(start) ** (1.0 - fraction) * abs(end) ** fraction, end)
 
 
-def _better(
-    statistics: Statistics, best: Range, best_error: float, candidate: Range, storage: str, asymmetric: bool
+def _best(
+    best: Range, best_error: float, candidates: Sequence[Range], error_of: Callable[[Range], float]
 ) -> tuple[Range, float]:
-    error = range_error(statistics, encode(candidate.low, candidate.high, storage, asymmetric))
-    return (candidate, error) if error < best_error else (best, best_error)
+    """Return the range with the least error, the first of equal ones."""
+    for candidate in candidates:
+        error = error_of(candidate)
+        if error < best_error:
+            best, best_error = candidate, error
+    return best, best_error
 
 
 def _candidates(statistics: Statistics, asymmetric: bool) -> tuple[list[float], list[float]]:
