@@ -125,6 +125,17 @@ def test_old_opset_is_lifted_and_keeps_names(tmp_path: Path) -> None:
     assert names == {"unsqueeze", "softmax"}
 
 
+def test_axes_that_an_old_inference_does_not_understand(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Squeeze", ["x"], ["s"], axes=[-4]),
+        helper.make_node("Relu", ["s"], ["y"]),
+    ]
+    proto = model(nodes, [value("x", X.shape)], [value("y", None)], opset=9)
+    module = load(proto, tmp_path)
+    assert find(module, "Squeeze").results[0].type.get_shape() == X.shape[1:]
+    check_round_trip(proto, tmp_path, {"x": X})
+
+
 def test_newer_opset_is_refused(tmp_path: Path) -> None:
     with pytest.raises(QBCompilerError, match="opset 26") as caught:
         load(conv_relu(opset=26), tmp_path)

@@ -19,6 +19,7 @@ from qbc.frontends.onnx.bind import bind_shapes, clean_dimensions
 from qbc.frontends.onnx.explicit_windows import infer_with_explicit_windows
 from qbc.frontends.onnx.external import ExternalFiles
 from qbc.frontends.onnx.inline import inline_functions
+from qbc.frontends.onnx.node_names import SourceNodes, name_nodes
 from qbc.frontends.onnx.order import sort_nodes
 from qbc.frontends.onnx.scales import check_scales
 from qbc.frontends.onnx.skeleton import Payloads, strip_model
@@ -49,6 +50,7 @@ class Prepared:
     source_opset: int
     metadata: dict[str, str] = field(default_factory=dict)
     external: Mapping[str, memoryview] = field(default_factory=dict)
+    removed: Mapping[str, str] = field(default_factory=dict)
 
 
 def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> Prepared:
@@ -69,16 +71,19 @@ def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> P
         sort_nodes(graph)
     check_model(model, payloads)
     check_scales(all_graphs(model.graph))
+    name_nodes(model.graph)
+    nodes = SourceNodes.of(model)
     model = inline_functions(model)
-    _name_nodes(model.graph)
+    name_nodes(model.graph)
     bound = bind_shapes(model, dict(input_shapes or {}))
     ranks = _output_dimensions(model, keep_names=not bound)
     declared = _clear_inferred(model, keep_shapes=not bound)
     model = _lift(model, opset)
+    _clear_inferred(model, keep_shapes=False)  # the lift infers by the rules of the old operators
     _restore(model, declared)
     model = infer_with_explicit_windows(model, infer)
     _restore_ranks(model, ranks)
-    return Prepared(model, payloads, opset, metadata, files.contents)
+    return Prepared(model, payloads, opset, metadata, files.contents, nodes.removed(model.graph))
 
 
 def infer(model: Any) -> Any:
@@ -157,21 +162,6 @@ def _normalise(model: Any) -> int:
 
 
 # --- lift ------------------------------------------------------------------------------------------------------
-
-
-def _name_nodes(graph: Any) -> None:
-    """Give unnamed nodes the name `<OpType>_<index>`, so that they can be spoken of."""
-    taken = {node.name for inner in all_graphs(graph) for node in inner.node}
-    index = 0
-    for inner in all_graphs(graph):
-        for node in inner.node:
-            if not node.name:
-                name = f"{node.op_type}_{index}"
-                while name in taken:
-                    name += "_"
-                taken.add(name)
-                node.name = name
-            index += 1
 
 
 def _is_known(node: Any) -> bool:
