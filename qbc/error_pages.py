@@ -185,6 +185,14 @@ ERROR_PAGES: dict[str, ErrorPage] = {
         "ERROR [RUNTIME_ERROR]: 'model.mxq' has no program for mode 'dual', variant 0; it has: global4 0, global8 "
         "0, multi 0, single 0",
     ),
+    "EXTENSION_ERROR": ErrorPage(
+        "A package that adds passes, dialects, targets or frontends through entry points cannot be imported, offers "
+        "something of the wrong kind or under a name that another package has too, or raises an exception where it "
+        "runs. `qbcompiler check` lists what is installed and what is wrong with it.",
+        "qbc-opt model.onnx --pass-pipeline=acme-missing",
+        "error[EXTENSION_ERROR]: pass 'acme-missing' of acme-passes 1.0 cannot be loaded: ModuleNotFoundError: No "
+        "module named 'acme_passes' (mend or remove acme-passes 1.0)",
+    ),
     "INTERRUPTED": ErrorPage(
         "Ctrl-C was pressed, or the process was asked to end. Files that were there before are unchanged.",
         "qbcompiler compile --model model.onnx --output a.mxq --use-random-calib",

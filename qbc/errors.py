@@ -121,6 +121,11 @@ _CODES = (
         "A program cannot be loaded or run in the asked form.",
         "The message names the documented runtime status.",
     ),
+    ErrorCode(
+        "EXTENSION_ERROR",
+        "A pass, dialect, target or frontend of another package fails.",
+        "Mend or remove the package that the message names.",
+    ),
     ErrorCode("INTERRUPTED", "The run was interrupted.", "Start it again; no partial output was left."),
     ErrorCode("INTERNAL_ERROR", "A defect of qbcompiler.", "Please report it with the message and the model."),
 )

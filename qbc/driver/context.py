@@ -127,7 +127,8 @@ def load_dialect(extension: Extension) -> Dialect:
     loaded = extension.load()
     if not isinstance(loaded, Dialect):
         raise extension.error("is not an xdsl.ir.Dialect")
-    named = (loaded.name, *(part.name for part in (*loaded.operations, *loaded.attributes)))
+    parts: list[Any] = [loaded, *loaded.operations, *loaded.attributes]
+    named = [part.name for part in parts]
     stray = next((name for name in named if name.partition(".")[0] != extension.name), None)
     if stray is not None:
         raise extension.error(f"holds {stray!r}, a name of another dialect")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -14,6 +15,9 @@ from qbc.driver.context import DriverContext
 from qbc.errors import ArgumentError, QBCompilerError
 from qbc.passes.base import CompileContext
 from qbc.pipelines.text import parse_ir, print_ir
+
+if TYPE_CHECKING:
+    from qbc.frontends import Frontend
 
 InputShapes = Mapping[str, tuple[int, ...]]
 
@@ -72,8 +76,10 @@ def source_frontend(path: Path, backend: str | None = None) -> Frontend | None:
     if backend is None:
         return frontend_for(path)
     frontend = find_frontend(backend)
-    if path.suffix.lower() in OTHER_FORMATS or path.suffix.lower() in frontend.suffixes:
-        return frontend if path.suffix.lower() in frontend.suffixes else None
+    if path.suffix.lower() in frontend.suffixes:
+        return frontend
+    if path.suffix.lower() in OTHER_FORMATS:
+        return None
     raise ArgumentError(
         f"{str(path)!r} has no suffix of a model that backend {backend!r} reads",
         hint=f"it reads {', '.join(frontend.suffixes)} files",
@@ -86,22 +92,24 @@ def read_module(
     *,
     input_shapes: InputShapes | None = None,
     external: dict[str, memoryview] | None = None,
+    backend: str | None = None,
 ) -> ModuleOp:
-    """Read a module by the suffix of the file: `.onnx` is imported, snapshots are opened, anything else is IR text.
+    """Read a module by the suffix of the file: models are imported, snapshots are opened, anything else is IR text.
 
-    `external` is filled with the weight files beside a model, by the names that the model gives them. Source nodes
-    that no operation of the module stands for begin the report `removed` of `ctx`.
+    `backend` names the frontend of a model, which follows from the suffix otherwise. `external` is filled with the
+    weight files beside a model, by the names that the model gives them. Source nodes that no operation of the module
+    stands for begin the report `removed` of `ctx`.
     """
     suffix = path.suffix.lower()
-    if suffix in (".onnx", ".mblt", ".mxq"):
+    frontend = source_frontend(path, backend)
+    if frontend is not None or suffix in SNAPSHOT_SUFFIXES:
         require_file(path)
-    if suffix == ".onnx":
-        from qbc.frontends.onnx import import_onnx
+    if frontend is not None:
+        from qbc.frontends import ImportRequest
 
-        removed: dict[str, str] = {}
-        shapes = dict(input_shapes or {})
-        module = import_onnx(path, ctx.store, input_shapes=shapes, external=external, removed=removed)
-        ctx.report["removed"] = removed
+        request = ImportRequest(path, ctx.store, dict(input_shapes or {}), {} if external is None else external)
+        module = frontend.load(request)
+        ctx.report["removed"] = request.removed
         return module
     if suffix == ".mblt":
         from qbc.artifact.mblt import read_mblt

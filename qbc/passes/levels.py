@@ -117,4 +117,5 @@ def _advice(needs: tuple[str, ...], present: set[str]) -> str:
     reached = max((LEVELS.index(name) for name in present if name in LEVELS), default=-1)
     if reached > LEVELS.index(wanted):
         return "the module is lowered further already: leave the pass out, or start from an earlier snapshot"
-    return f"run {_MADE_BY[wanted]} first"
+    made_by = _MADE_BY[wanted]
+    return f"run {made_by} first" if made_by else "start from a source model"

@@ -138,12 +138,15 @@ class DumpOnChange(Instrumentation):
         self._last = text
 
 
+_DEFECTS = ("INTERNAL_ERROR", "EXTENSION_ERROR", "VERIFY_ERROR")
+
+
 @dataclass
 class CrashReproducer(Instrumentation):
     """On failure, writes the module before the failing pass; its first lines hold the remaining pipeline and versions.
 
-    `qbc-opt FILE --run-reproducer` runs it again. Written for defects (INTERNAL_ERROR and VERIFY_ERROR), not for
-    mistakes in the user's data.
+    `qbc-opt FILE --run-reproducer` runs it again. Written for defects (INTERNAL_ERROR, EXTENSION_ERROR and
+    VERIFY_ERROR), not for mistakes in the user's data.
     """
 
     path: Path
@@ -157,7 +160,7 @@ class CrashReproducer(Instrumentation):
         self._ctx = ctx
 
     def failed(self, step: Step, remaining: Sequence[Step], error: QBCompilerError) -> None:
-        if error.code not in ("INTERNAL_ERROR", "VERIFY_ERROR") or self._before is None or self._ctx is None:
+        if error.code not in _DEFECTS or self._before is None or self._ctx is None:
             return
         self.write(self._before, self._ctx, self.path)
         header = f"// qbc-opt reproducer: {remaining_pipeline(remaining)}\n// versions: {versions_text()}\n"
@@ -170,7 +173,9 @@ def versions_text() -> str:
     import platform
     from importlib.metadata import version
 
-    return f"python {platform.python_version()}, qbcompiler {version('qbcompiler')}, xdsl {version('xdsl')}"
+    from qbc.version import own_version
+
+    return f"python {platform.python_version()}, qbcompiler {own_version()}, xdsl {version('xdsl')}"
 
 
 Measure = Callable[[ModuleOp, CompileContext], Any]

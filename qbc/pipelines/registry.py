@@ -1,8 +1,8 @@
 """Finding passes by name and turning option text into pass objects.
 
 A pass lives in a file named like it, so the list of passes is the list of files in `qbc/passes/<dialect>/`; nothing is
-imported before it is asked for. Other packages add passes through the entry-point group `qbcompiler.passes`
-(`name = "package.module:PassClass"`).
+imported before it is asked for. Other packages add passes through entry points (qbc.extensions); a name of this package
+is never theirs.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
+from qbc.extensions import Extension, extension_names, find_extension
 from qbc.passes.base import Pass
-from qbc.pipelines.grammar import Nest, PassCall, Pipeline, PipelineError, Value, did_you_mean
+from qbc.pipelines.grammar import ANCHORS, Nest, PassCall, Pipeline, PipelineError, Value, did_you_mean
 
 FOLDERS = ("common", "framework", "mblt", "quant", "npu")
-ENTRY_POINT_GROUP = "qbcompiler.passes"
 
 
 # --- names -------------------------------------------------------------------------------------------------------
@@ -51,26 +51,34 @@ def _may_hold_pass(folder: str, path: Path) -> bool:
     return folder == "common" or path.stem.startswith((f"{folder}_", "convert_"))
 
 
-@cache
-def _entry_points() -> dict[str, Any]:
-    from importlib.metadata import entry_points
-
-    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+def _own_class(name: str) -> type[Pass] | None:
+    module_path = _modules().get(name)
+    if module_path is None:
+        return None
+    module = importlib.import_module(module_path)
+    for value in vars(module).values():
+        if isinstance(value, type) and issubclass(value, Pass) and getattr(value, "name", None) == name:
+            return value
+    return None
 
 
 def _find_class(name: str) -> type[Pass] | None:
-    module_path = _modules().get(name)
-    if module_path is not None:
-        module = importlib.import_module(module_path)
-        for value in vars(module).values():
-            if isinstance(value, type) and issubclass(value, Pass) and getattr(value, "name", None) == name:
-                return value
-    point = _entry_points().get(name)
-    if point is None:
-        return None
-    loaded = point.load()
+    own = _own_class(name)
+    if own is not None:
+        return own
+    extension = find_extension("pass", name)
+    return None if extension is None else load_pass(extension)
+
+
+def load_pass(extension: Extension) -> type[Pass]:
+    """Return the pass class of another package; EXTENSION_ERROR where it is none, or goes by another name."""
+    loaded = extension.load()
     if not (isinstance(loaded, type) and issubclass(loaded, Pass)):
-        raise PipelineError(f"entry point {name!r} of group {ENTRY_POINT_GROUP!r} is not a pass class")
+        raise extension.error("is not a pass class")
+    if getattr(loaded, "name", None) != extension.name:
+        raise extension.error(f"calls itself {getattr(loaded, 'name', None)!r}")
+    if getattr(loaded, "anchor", None) not in ANCHORS or loaded.__abstractmethods__:
+        raise extension.error("is not complete: it derives from FunctionPass or ModulePass and has a method run")
     return loaded
 
 
@@ -79,14 +87,19 @@ def pass_class(name: str) -> type[Pass]:
     """Return the class of a pass; raises PipelineError with the nearest name."""
     found = _find_class(name)
     if found is None:
-        hint = did_you_mean(name, [*_modules(), *_entry_points()]) or "--list-passes shows all names"
+        hint = did_you_mean(name, [*_modules(), *extension_names("pass")]) or "--list-passes shows all names"
         raise PipelineError(f"unknown pass {name!r}", hint=hint)
     return found
 
 
+def is_own(name: str) -> bool:
+    """Return whether a pass of that name belongs to this package."""
+    return _own_class(name) is not None
+
+
 def all_passes() -> Iterator[type[Pass]]:
-    """Yield the classes of all passes in the order of the dialects."""
-    for name in [*_modules(), *_entry_points()]:
+    """Yield the classes of all passes of this package in the order of the dialects."""
+    for name in _modules():
         found = _find_class(name)
         if found is not None:
             yield found

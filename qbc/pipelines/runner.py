@@ -13,10 +13,11 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException
 
 from qbc.errors import QBCompilerError, file_error
+from qbc.extensions import cause_text, find_extension
 from qbc.passes.base import CompileContext, Pass, locate_blob
 from qbc.passes.levels import check_needs
 from qbc.pipelines.grammar import Nest, PassCall, Pipeline
-from qbc.pipelines.registry import complete, instantiate
+from qbc.pipelines.registry import complete, instantiate, is_own
 from qbc.pipelines.verify import verify_module
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def run_pipeline(
 
     The module is verified before the first and after the last pass, and after each pass with `verify_each`. Errors of
     passes get the name of the pass; anything a pass raises that is not a QBCompilerError is a defect and becomes
-    INTERNAL_ERROR (with the original exception as its cause).
+    INTERNAL_ERROR, or EXTENSION_ERROR for a pass of another package (with the original exception as its cause).
     """
     steps = steps_of(pipeline)
     with ExitStack() as stack:
@@ -129,6 +130,9 @@ def _guarded(instance: Pass, op: Operation, ctx: CompileContext) -> None:
     except OSError as error:
         raise file_error(error) from error
     except Exception as error:  # the boundary where any defect of a pass becomes one documented error
+        extension = None if is_own(instance.name) else find_extension("pass", instance.name)
+        if extension is not None:
+            raise extension.error(f"failed: {cause_text(error)}") from error
         message = f"pass {instance.name!r} failed: {type(error).__name__}: {_first_line(error)}"
         raise QBCompilerError(message, code="INTERNAL_ERROR") from error
 

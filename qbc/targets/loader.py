@@ -18,6 +18,7 @@ from typing import Any, get_type_hints
 import yaml
 
 from qbc.errors import QBCompilerError
+from qbc.extensions import Extension, extension_names, find_extension
 from qbc.modes import CORE_MODES
 from qbc.targets.model import STATUSES, Fact, Target
 
@@ -41,16 +42,23 @@ _WIDEST_ELEMENT_BYTES = 4
 
 
 def target_names() -> tuple[str, ...]:
-    """Return the names of all device files."""
+    """Return the names of all devices: those of this package, then those of others."""
+    own = _own_names()
+    return (*own, *(name for name in extension_names("target") if name not in own))
+
+
+def _own_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in DIRECTORY.glob("[!_]*.yaml")))
 
 
 def resolve_name(name: str) -> tuple[str, str | None]:
     """Return the exact target name and a warning when `name` is one of an older release; unknown names are refused."""
-    if name in target_names():
+    if name in _own_names():
         return name, None
     if name in _OLD_NAMES:
         return _OLD_NAMES[name], f"target {name!r} is now called {_OLD_NAMES[name]!r}"
+    if name in target_names():
+        return name, None
     near = difflib.get_close_matches(name.lower().replace("_", "-"), target_names(), n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(target_names())}"
     raise QBCompilerError(f"unknown target device {name!r}", code="TARGET_ERROR", hint=hint)
@@ -60,7 +68,22 @@ def resolve_name(name: str) -> tuple[str, str | None]:
 def load_target(name: str) -> Target:
     """Load a device by its exact name; raises TARGET_ERROR for an unknown one."""
     exact, _ = resolve_name(name)
-    return load_target_file(DIRECTORY / f"{exact}.yaml")
+    extension = None if exact in _own_names() else find_extension("target", exact)
+    return load_target_file(DIRECTORY / f"{exact}.yaml") if extension is None else load_foreign_target(extension)
+
+
+def load_foreign_target(extension: Extension) -> Target:
+    """Load a device of another package: the entry point names the path of a target file of the same name."""
+    path = extension.load()
+    if not isinstance(path, str | Path):
+        raise extension.error("is not the path of a target file")
+    try:
+        target = load_target_file(Path(path))
+    except QBCompilerError as error:
+        raise extension.error(f"cannot be loaded: {error.message}") from error
+    if target.name != extension.name:
+        raise extension.error(f"calls itself {target.name!r}")
+    return target
 
 
 def load_target_file(path: Path) -> Target:

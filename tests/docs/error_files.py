@@ -35,6 +35,7 @@ def write_files(folder: Path) -> None:
     _write_models(folder)
     _write_samples(folder)
     _write_texts(folder)
+    _write_package(folder)
     data = (folder / "model.mxq").read_bytes()
     (folder / "damaged.mxq").write_bytes(data[: len(data) // 2])
     (folder / "newer.mblt").write_bytes(_with_version((folder / "model.mblt").read_bytes(), 2))
@@ -77,6 +78,14 @@ def _write_texts(folder: Path) -> None:
     )
     (folder / "invalid.mlir").write_text(INVALID_IR.lstrip())
     (folder / "no_blob.mlir").write_text(WITHOUT_BLOB.lstrip())
+
+
+def _write_package(folder: Path) -> None:
+    """Write the metadata of an installed package that names a pass, without the module of the pass."""
+    metadata = folder / "acme_passes-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-passes\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[qbcompiler.passes]\nacme-missing = acme_passes:Missing\n")
 
 
 def _with_version(data: bytes, version: int) -> bytes:

@@ -35,6 +35,8 @@ def test_the_example_is_what_the_command_says(
     code: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(folder)
+    if code == "EXTENSION_ERROR":
+        monkeypatch.syspath_prepend(folder)
     if code in EVENTS:
 
         def fail(*_: object, **__: object) -> NoReturn:
