@@ -114,9 +114,9 @@ __all__ = sorted([*_HOMES, "__version__"])
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version
+        from qbc.version import own_version
 
-        return version("qbcompiler")
+        return own_version()
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'qbcompiler' has no attribute {name!r}")

@@ -7,16 +7,15 @@ from typing import Any
 
 def capabilities() -> dict[str, Any]:
     """Return commands, source formats, devices, presets, versions and problems of this installation."""
-    from importlib.metadata import version
-
     from qbc.artifact.manifest import tool_versions
     from qbc.pipelines.phases import PHASES, preset_names
     from qbc.targets import target_names
+    from qbc.version import own_version
     from qbcompiler.channel import PROTOCOL_VERSION
     from qbcompiler.parser import build_parser
 
     return {
-        "version": version("qbcompiler"),
+        "version": own_version(),
         "jsonl_version": PROTOCOL_VERSION,
         "commands": command_names(build_parser()),
         "backends": ["onnx"],

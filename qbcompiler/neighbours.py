@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-_OWN_COMMAND = "qbc-opt"  # the entry point that only this package has
+from qbc.version import OWN_COMMAND, PACKAGE
 
 
 class NeighbourWarning(UserWarning):
@@ -42,7 +42,7 @@ def _foreign(paths: Sequence[str]) -> Iterator[str]:
         for entry in entries:
             name, kind = os.path.splitext(entry)
             project, _, version = name.partition("-")
-            is_ours = project != "qbcompiler" or _is_own(os.path.join(directory, entry))
+            is_ours = project != PACKAGE or _is_own(os.path.join(directory, entry))
             if kind in (".dist-info", ".egg-info") and not is_ours:
                 yield f"{version or 'without a version'} in {directory}"
 
@@ -50,7 +50,7 @@ def _foreign(paths: Sequence[str]) -> Iterator[str]:
 def _is_own(metadata: str) -> bool:
     try:
         with open(os.path.join(metadata, "entry_points.txt"), encoding="utf-8") as lines:
-            return any(line.startswith(_OWN_COMMAND) for line in lines)
+            return any(line.startswith(OWN_COMMAND) for line in lines)
     except (OSError, UnicodeDecodeError):
         return False
 

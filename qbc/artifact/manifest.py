@@ -9,6 +9,7 @@ from importlib import metadata
 from typing import Any
 
 from qbc.errors import QBCompilerError
+from qbc.version import ABSENT, PACKAGE, own_version
 
 MANIFEST_SECTION = "manifest"
 
@@ -71,9 +72,9 @@ def tool_versions(*packages: str) -> dict[str, str]:
     versions = {"python": ".".join(platform.python_version_tuple()[:2])}
     for name in names:
         try:
-            versions[name] = metadata.version(name)
+            versions[name] = own_version() if name == PACKAGE else metadata.version(name)
         except metadata.PackageNotFoundError:
-            versions[name] = "absent"
+            versions[name] = ABSENT
     return versions
 
 

@@ -20,9 +20,9 @@ def version(options: argparse.Namespace) -> int:
     """Print the version."""
     if not options.version:
         raise ArgumentError("no command given", hint="qbcompiler --help lists the commands")
-    from importlib import metadata
+    from qbc.version import own_version
 
-    number = metadata.version("qbcompiler")
+    number = own_version()
     channel().result("version", {"version": number}, f"qbcompiler {number}")
     return 0
 

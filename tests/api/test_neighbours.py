@@ -91,6 +91,13 @@ def test_check_lists_the_problem(tmp_path: Path) -> None:
     assert "separate environments" in result["data"]["problems"][0]
 
 
+def test_the_version_is_that_of_this_package(tmp_path: Path) -> None:
+    code = "import qbcompiler\nfrom qbc.artifact.manifest import tool_versions\n"
+    code += "print(qbcompiler.__version__, tool_versions()['qbcompiler'])"
+    alone = python("-c", code).stdout
+    assert python("-c", code, path=install(tmp_path / "site")).stdout == alone != "1.4.0 1.4.0\n"
+
+
 def test_type_checkers_see_the_members() -> None:
     """The imports for type checkers and the table of lazy members name the same."""
     tree = ast.parse(Path(qbcompiler.__file__).read_text())
