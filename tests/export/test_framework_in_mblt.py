@@ -81,3 +81,25 @@ def test_node_names_are_unique_beside_values_of_equal_name(tmp_path: Path) -> No
     x = np.random.default_rng(1).standard_normal((2, 3)).astype(np.float32)
     found = FloatSession(next(iter(module.ops)), context.store).run_outputs({"x": x})["y"]
     np.testing.assert_allclose(found, np.cumsum(np.maximum(x, 0), axis=1), rtol=1e-6)
+
+
+def test_a_result_of_unknown_rank(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Squeeze", ["x"], ["s"], name="squeeze"),
+        helper.make_node("Relu", ["s"], ["y"], name="relu"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3, "M"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    context = make_context(store=BlobStore())
+    module = import_onnx(path, context.store)
+    pass_class("convert-framework-to-mblt")().run(module, context)
+    func = next(iter(module.ops))
+    x = np.random.default_rng(1).standard_normal((1, 3, 4)).astype(np.float32)
+    for found in (run(func, context.store, {"x": x}), FloatSession(func, context.store).run_outputs({"x": x})):
+        np.testing.assert_array_equal(found["y"], np.maximum(x[0], 0))

@@ -15,6 +15,7 @@ from onnx import TensorProto, numpy_helper
 from xdsl.ir import Operation, SSAValue
 
 from qbc.dialects import mblt
+from qbc.dialects.common.graph import argument_names, source_layouts
 from qbc.driver.compile import compile_model
 from qbc.driver.opt import main as opt
 from qbc.driver.plan import CompileOptions
@@ -79,7 +80,12 @@ class Steps:
         results = [op.results[0] for op in operations(function)]
         found: dict[SSAValue, np.ndarray] = {}
         observe = {value: lambda codes, v=value: found.update({v: np.array(codes)}) for value in results}
-        feed = {name: array.transpose(to_last(array.ndim)) for name, array in self.inputs.items()}
+        names = argument_names(function)
+        changed = dict(zip(names, source_layouts(function.arg_attrs, len(names)), strict=True))
+        feed = {
+            name: array.transpose(to_last(array.ndim)) if changed[name] else array
+            for name, array in self.inputs.items()
+        }
         IntegerProgram(function, ctx.store).run(feed, observe)  # type: ignore[attr-defined,arg-type]
         return [found[value] for value in results]
 
