@@ -68,7 +68,7 @@ class Simulator:
             self._steps = [self._step(command, prepared) for command in program.commands]
             self._runs = self._runs_of(program.cores)
         except MemoryError:
-            raise QBCompilerError("the program needs more memory than there is", code="INVALID_SNAPSHOT") from None
+            raise QBCompilerError("the program needs more memory than there is", code="RESOURCE_ERROR") from None
         self._index_limits = _index_limits(program)
 
     # --- running ---

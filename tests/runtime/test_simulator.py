@@ -149,6 +149,22 @@ def test_stored_inputs_must_fit(conv: tuple[Path, dict[str, np.ndarray]]) -> Non
         load(conv[0], threads=0)
 
 
+def test_a_program_larger_than_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = ProgramBuilder()
+    x, y = builder.value((4,)), builder.value((4,))
+    builder.input(x, 1.0, 0)
+    builder.output(y, 1.0, 0)
+    builder.command("reshape", [x], y, {})
+
+    def no_memory(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("qbc.runtime.simulator.np.zeros", no_memory)
+    with pytest.raises(QBCompilerError, match="more memory") as error:
+        Simulator(builder.writer.program(), builder.store)
+    assert error.value.code == "RESOURCE_ERROR"
+
+
 def test_special_floats_saturate(conv: tuple[Path, dict[str, np.ndarray]]) -> None:
     path, constants = conv
     x = np.zeros((1, 6, 8, 4), np.float32)
