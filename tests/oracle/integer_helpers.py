@@ -14,6 +14,7 @@ from qbc.kernels import CODE_RANGES, KernelCall, prepare
 from qbc.kernels.depthwise import _sum_rows
 from qbc.kernels.integers import between_nodes, bit_length, floor_quotient, integer_root, root_of_shifted
 from qbc.kernels.normalization import _exponential, _exponentials, _inverse_root, _logarithm
+from qbc.kernels.storage import store_codes
 from tests.oracle.arithmetic import log2_nodes, softmax_exponentials
 from tests.oracle.compare import spec
 
@@ -185,6 +186,19 @@ def check_boundary(rng: np.random.Generator, count: int) -> None:
         call = KernelCall("dequantize", (spec(x.shape, dtype),), spec(x.shape, "f32"), {"zx": z}, constants)
         prepare(call)(codes, floats)
         assert np.array_equal(floats, (expected - z).astype(np.float32) * scale)
+        check_channel_scales(rng, dtype, z)
+
+
+def check_channel_scales(rng: np.random.Generator, dtype: str, z: int) -> None:
+    """Dequantize with a scale for each channel of the last axis: one float32 product an element, in numpy."""
+    shape = tuple(int(n) for n in rng.integers(1, 7, int(rng.integers(1, 5))))
+    codes = rng.integers(*CODE_RANGES[dtype], shape)
+    scales = np.exp(rng.uniform(-20, 20, shape[-1])).astype(np.float32)
+    floats = np.empty(shape, np.float32)
+    call = KernelCall("dequantize", (spec(shape, dtype),), spec(shape, "f32"), {"zx": z}, {"scale": scales})
+    prepare(call)(store_codes(codes, dtype), floats)
+    for index in np.ndindex(*shape):
+        assert floats[index] == np.float32(int(codes[index]) - z) * scales[index[-1]]
 
 
 def check_helpers(rng: np.random.Generator, count: int = 300) -> None:
