@@ -24,6 +24,7 @@ from qbc.passes.quant.legality import tied_values
 if TYPE_CHECKING:
     from qbc.store import BlobStore
 
+_MOST_LINKS = 1 << 16
 Link = tuple[SSAValue, Sequence[int], SSAValue, Sequence[int]]
 
 
@@ -52,6 +53,8 @@ def _reshape(op: Operation) -> list[Link] | None:
     source, result = op.operands[0], op.results[0]
     before, after = channel_count(source), channel_count(result)
     indices = range(min(math.lcm(before, after), math.prod(shape_of(result))))
+    if len(indices) > _MOST_LINKS:
+        return None  # hardly a common divisor: next to no channel would keep a scale of its own
     return [(source, [i % before for i in indices], result, [i % after for i in indices])]
 
 
