@@ -301,6 +301,8 @@ def _preview_path(given: Mapping[str, Any]) -> Path | None:
     """Return where `save_subgraph_type=2` wants a view of the parsed graph."""
     kind, path = given.get("save_subgraph_type"), given.get("output_subgraph_path")
     if kind in (None, 0):
+        if path is not None:
+            _logger.warning("output_subgraph_path is ignored: save_subgraph_type asks for no view of the graph")
         return None
     if path is None:
         _logger.warning("save_subgraph_type is ignored: output_subgraph_path names no file")

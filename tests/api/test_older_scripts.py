@@ -322,6 +322,17 @@ def test_a_preview_is_not_compiled(older: Older, reference: Path, tmp_path: Path
             attempt(str(preview), "aries-rb", use_random_calib=True, save_path=tmp_path / "b.mxq")
 
 
+@pytest.mark.parametrize(
+    "arguments", [{"save_subgraph_type": 2}, {"output_subgraph_path": "p.mblt"}, {"save_subgraph_type": 0}]
+)
+def test_half_of_a_preview_is_told(older: Older, reference: Path, arguments: dict[str, Any]) -> None:
+    output, warnings = older(**arguments)
+    assert output.read_bytes() == reference.read_bytes()
+    assert [text.partition(" is ignored")[0] for text in warnings] == [
+        name for name, value in arguments.items() if value
+    ]
+
+
 # --- where older and present arguments meet ----------------------------------------------------------------------
 
 
