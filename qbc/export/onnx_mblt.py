@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
@@ -28,7 +29,9 @@ from qbc.export import (
     onnx_mblt_reduction,
     onnx_mblt_shape,
 )
+from qbc.export.onnx_framework import type_proto
 from qbc.export.onnx_mblt_builder import FIRST, LAST, Emitter, GraphBuilder, Layout, dtype_of, onnx_type, to_first
+from qbc.export.onnx_writer import model_pieces
 from qbc.store import BlobStore
 
 Array = npt.NDArray[Any]
@@ -126,7 +129,7 @@ def write_export(exported: MbltExport, path: str | Path) -> None:
     """Write an exported graph as an ONNX file; weights above 1.5 GB go to `<file>.data` beside it."""
     target = Path(path)
     if exported.weight_bytes <= EXTERNAL_DATA_BYTES:
-        _write(target, [exported.to_model().SerializeToString()])
+        _write(target, model_pieces(exported.model, exported.initializers))
         return
     model, chunks = _with_external_data(exported, f"{target.name}.data")
     _write(target.with_name(f"{target.name}.data"), chunks)
@@ -163,7 +166,7 @@ def _with_external_data(exported: MbltExport, location: str) -> tuple[onnx.Model
     return model, chunks
 
 
-def _write(path: Path, chunks: Sequence[Any]) -> None:
+def _write(path: Path, chunks: Iterable[Any]) -> None:
     with atomic_write(path) as file:
         for chunk in chunks:
             file.write(chunk)
@@ -259,6 +262,8 @@ class _Exporter:
 
 
 def _value_info(name: str, value: SSAValue, layout: Layout) -> onnx.ValueInfoProto:
+    if not isinstance(value.type, TensorType):  # what a framework operator makes may have no known rank
+        return onnx.ValueInfoProto(name=name, type=type_proto(value.type))
     shape = shape_of(value)
     order = to_first(len(shape)) if layout == FIRST and len(shape) >= 3 else range(len(shape))
     sizes = [shape[axis] if shape[axis] >= 0 else f"{name}_{axis}" for axis in order]
