@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbc.argument_types import described, path_of
-from qbc.errors import ArgumentError, QBCompilerError
+from qbc.errors import ArgumentError, QBCompilerError, counted
 from qbcompiler.runtime.arrays import as_arrays, deliver, run_arrays, shape_error
 from qbcompiler.runtime.devices import CLUSTERS, CORES_PER_CLUSTER, Accelerator, CoreMode, hardware_error
 from qbcompiler.runtime.files import UnavailableError, open_file, user_shape, with_layouts
@@ -217,8 +217,7 @@ class Model:
         arrays = as_arrays(inputs)
         tensors = self._program.inputs
         if len(arrays) != len(tensors):
-            takes = "1 input" if len(tensors) == 1 else f"{len(tensors)} inputs"
-            raise shape_error(f"the model has {takes}, {len(arrays)} were given")
+            raise shape_error(f"the model has {counted(len(tensors), 'input')}, {len(arrays)} were given")
         simulator = self._running()
         with self._lock:
             return run_arrays(simulator, arrays, layout=layout, as_float=as_float)
