@@ -64,10 +64,21 @@ def assign_encoding(
 
 
 def is_graph_output(table: ParamTable, row: ParamsOp) -> bool:
-    """Return whether the values of a row leave the graph and nothing in the graph reads them but data movement."""
+    """Return whether the values of a row leave the graph and nothing in the graph reads them but data movement.
+
+    A concatenation whose operands have rows of their own carries them to its row: those leave where that does.
+    """
     readers = [use.operation for member in table.members(row) for use in member.uses]
-    inside = [reader for reader in readers if not isinstance(reader, quant.DequantizeOp)]
-    return len(inside) < len(readers) and all(_moves_inside(reader, table, row) for reader in inside)
+    ends = [reader for reader in readers if not _moves_inside(reader, table, row)]
+    return bool(ends) and all(_leaves(reader, table) for reader in ends)
+
+
+def _leaves(op: Operation, table: ParamTable) -> bool:
+    """Return whether an operation takes codes out of the graph, or to a row that leaves it."""
+    if isinstance(op, quant.DequantizeOp):
+        return True
+    result = table.row_of(op.results[0]) if isinstance(op, SHARED_BY_UNION) else None
+    return result is not None and is_graph_output(table, result)
 
 
 def _holds_extremes(table: ParamTable, row: ParamsOp) -> bool:
@@ -210,4 +221,13 @@ def _no_statistics(table: ParamTable, row: ParamsOp) -> QBCompilerError:
     )
 
 
-__all__ = ["assign_encoding", "clip_flat_zones", "lookups_of", "promote_row", "range_of", "set_range", "value_names"]
+__all__ = [
+    "assign_encoding",
+    "clip_flat_zones",
+    "is_graph_output",
+    "lookups_of",
+    "promote_row",
+    "range_of",
+    "set_range",
+    "value_names",
+]

@@ -6,12 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.parser import Parser
 
+from qbc.calibration import ArraySamples, InputSpec
 from qbc.dialects import quant
 from qbc.dialects.quant.base import ints_attr
+from qbc.driver.context import make_context
 from qbc.errors import QBCompilerError
 from qbc.passes.quant.quant_assign_ranges import QuantAssignRanges
+from qbc.passes.quant.quant_collect import QuantCollect
 from qbc.passes.quant.quant_promote_16 import QuantPromote16
+from qbc.store import BlobStore
 from tests.support.calibrated_network import CalibratedNetwork, collected, row_type
 
 
@@ -95,3 +100,38 @@ def test_graph_outputs_are_never_clipped(network: CalibratedNetwork, mode: int) 
     output = 2 * y * np.clip(y / 6 + 0.5, 0, 1)
     scale = (network.row("r3").encoding or ("", 0.0, 0))[1]
     assert scale == pytest.approx(1.5 * (output.max() - output.min()) / 255, rel=1e-4)
+
+
+JOINED_TEXT = """
+builtin.module {
+  quant.params "r0"
+  quant.params "r1"
+  quant.params "r2"
+  quant.params "r3"
+  func.func @main(%x: tensor<1x64xf32> {mblt.name = "x"}) -> (tensor<1x192xf32> {mblt.name = "y"}) {
+    %0 = quant.quantize %x : tensor<1x64xf32> -> tensor<1x64x!quant.q<"r0">>
+    %1 = quant.add %0, %0 : (tensor<1x64x!quant.q<"r0">>, tensor<1x64x!quant.q<"r0">>) -> tensor<1x64x!quant.q<"r1">>
+    %2 = quant.mul %0, %0 : (tensor<1x64x!quant.q<"r0">>, tensor<1x64x!quant.q<"r0">>) -> tensor<1x64x!quant.q<"r2">>
+    %3 = quant.concat %1, %2, READ {axis = 1} : (tensor<1x64x!quant.q<"r1">>, tensor<1x64x!quant.q<"r2">>, \
+tensor<1x64x!quant.q<"r0">>) -> tensor<1x192x!quant.q<"r3">>
+    %4 = quant.dequantize %3 : tensor<1x192x!quant.q<"r3">> -> tensor<1x192xf32>
+    func.return %4 : tensor<1x192xf32>
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_what_a_concatenation_carries_out_of_the_graph_is_not_clipped(mode: int) -> None:
+    """Rows of operands that only such a concatenation reads are outputs too; %0 is read by others and is none."""
+    ctx = make_context(store=BlobStore())
+    data = np.random.default_rng(2).standard_normal((20, 1, 64)).astype(np.float32) ** 3
+    ctx.samples = ArraySamples(tuple({"x": x} for x in data), (InputSpec("x", (1, 64)),))
+    module = Parser(ctx, JOINED_TEXT.replace("READ", "%0")).parse_module()
+    QuantCollect().run(module, ctx)
+    QuantAssignRanges(mode=mode, method=0, percentile=0.9, spared=0, output_margin=0.5).run(module, ctx)
+    rows = quant.ParamTable(module).rows
+    scales = {name: (row.encoding or ("", 0.0, 0))[1] for name, row in rows.items()}
+    assert scales["r1"] == pytest.approx(1.5 * np.abs(2 * data).max() / 127, rel=1e-4)
+    assert scales["r2"] == pytest.approx(1.5 * np.square(data).max() / 127, rel=1e-4)
+    assert scales["r0"] <= np.float32(np.abs(data).max() / 127)

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from qbc.dialects.blob.handles import blob_keys
 from qbc.errors import QBCompilerError
 from qbc.passes.base import name_loc
+from qbc.passes.quant.quant_collect import QuantCollect
 from qbc.passes.quant.quant_report import QuantReport
 from tests.support.calibrated_network import CalibratedNetwork
 
@@ -49,8 +51,43 @@ def test_report_measures_the_integer_program() -> None:
     assert report.outputs["y"] == pytest.approx(expected, abs=0.01)
 
 
-def test_report_needs_the_collecting_run() -> None:
+def test_report_works_from_text_and_weights_alone() -> None:
+    """A module that was printed and read again, in another context, gives the same table."""
+    from qbc.driver.context import make_context
+    from qbc.pipelines.text import parse_ir, print_ir
 
+    network = CalibratedNetwork()
+    expected = _run_to_report(network)
+    ctx = make_context(store=network.ctx.store, samples=network.ctx.samples)
+    QuantReport().run(parse_ir(ctx, print_ir(network.module), "again"), ctx)
+    assert ctx.report["accuracy"] == expected
+
+
+def test_the_weights_of_the_float_graph_are_named_by_the_module() -> None:
+    network = CalibratedNetwork()
+    before = set(blob_keys(network.module))
+    _run_to_report(network)
+    assert before <= set(blob_keys(network.module))
+
+
+def test_collecting_again_replaces_the_float_graph() -> None:
+    network = CalibratedNetwork()
+    QuantCollect().run(network.module, network.ctx)
+    first = str(network.module)
+    QuantCollect().run(network.module, network.ctx)
+    assert str(network.module) == first
+
+
+def test_report_needs_the_float_graph() -> None:
     with pytest.raises(QBCompilerError) as caught:
         QuantReport().run(CalibratedNetwork().module, CalibratedNetwork().ctx)
+    assert caught.value.code == "PIPELINE_ERROR"
+
+
+def test_report_needs_samples() -> None:
+    network = CalibratedNetwork()
+    _run_to_report(network)
+    network.ctx.samples = None
+    with pytest.raises(QBCompilerError) as caught:
+        QuantReport().run(network.module, network.ctx)
     assert caught.value.code == "NO_CALIBRATION_DATA"
