@@ -5,6 +5,8 @@
 // CHECK:      quant.params "r0" {statistics = {v0000.moments = {{.*}}, v0000.counts = #blob.ref<{{.*}} : tensor<4096xi64>>, v0000.largest = {{.*}}, v0000.smallest = {{.*}}}}
 // CHECK-NEXT: quant.params "r1" {statistics = {v0001.{{.*}}}}
 // CHECK-NOT:  v0002
+// The float graph that was run is kept for quant-report.
+// CHECK:      func.func @main({{.*}}attributes {quant.float_graph = {text = #blob.ref<{{.*}}ui8>>, weights = []}} {
 // CHECK:      quant.linear %0 {weight = {{.*}}, input_mean = #blob.ref<{{.*}} : tensor<3xf32>>, channel_extremes = #blob.ref<{{.*}} : tensor<3x2xf64>>}
 // NODATA: error[NO_CALIBRATION_DATA]: no calibration dataset is provided
 // NODATA-NOT: Traceback

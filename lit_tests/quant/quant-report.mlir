@@ -1,6 +1,8 @@
 // RUN: qbc-opt %s --use-random-calib --pass-pipeline='builtin.module(convert-mblt-to-quant,quant-assign-bits,quant-collect,quant-assign-ranges,quant-insert-requant,quant-materialize,quant-report)' | filecheck %s
 // RUN: not qbc-opt %s --use-random-calib --pass-pipeline='builtin.module(convert-mblt-to-quant,quant-report)' 2>&1 | filecheck %s --check-prefix=ALONE
+// RUN: not qbc-opt %s --use-random-calib --pass-pipeline='builtin.module(convert-mblt-to-quant,quant-assign-bits,quant-collect,quant-assign-ranges,quant-materialize,convert-quant-to-npu,quant-report)' 2>&1 | filecheck %s --check-prefix=LATE
 
+// LATE: error[PIPELINE_ERROR]
 // The report leaves the integer graph as it is.
 // CHECK:      quant.quantize %x
 // CHECK-NEXT: quant.lut %0 {table = #blob.ref<{{.*}}>}

@@ -36,13 +36,14 @@ FLOAT, INTEGER = "float", "integer"
 def save_samples(module: ModuleOp, ctx: CompileContext, config: SaveSampleConfig) -> None:
     """Write the first samples and what the float graph and the quantized module make of them.
 
-    `module` is materialized and was calibrated in the same run. Stops before `maxBytesMB` would be exceeded, with a
-    notice. Raises ARGUMENT_ERROR for a layer that does not exist, OUTPUT_WRITE_ERROR when a file cannot be written.
+    `module` is materialized and holds the float graph of `quant-collect`. Stops before `maxBytesMB` would be exceeded,
+    with a notice. Raises ARGUMENT_ERROR for a layer that does not exist, OUTPUT_WRITE_ERROR when a file cannot be
+    written.
     """
-    from qbc.passes.quant.quant_collect import FLOAT_FUNCTIONS
+    from qbc.passes.quant.float_graph import float_graph
 
     function = main_function(module)
-    reference: FuncOp | None = ctx.report.get(FLOAT_FUNCTIONS, {}).get(function.sym_name.data)
+    reference = float_graph(function, ctx)
     if reference is None or ctx.samples is None:
         ctx.notice("saveSample writes nothing: the pipeline collects no statistics")
         return

@@ -17,6 +17,7 @@ from qbc.dialects.quant import ParamTable, quantized_element
 from qbc.dialects.quant.base import integer, ints, number, shape_of
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, ModulePass, SampleSource, check_options, source_names
+from qbc.passes.quant.float_graph import forget_float_graphs, keep_float_graph
 from qbc.passes.quant.kept_statistics import (
     CHANNEL_EXTREMES,
     INPUT_MEAN,
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
     Observer = Callable[[npt.NDArray[np.generic]], None]
 
-FLOAT_FUNCTIONS = "float_functions"  # in ctx.report: function name -> the float graph that was observed
-
 
 @dataclass(frozen=True)
 class QuantCollect(ModulePass):
@@ -50,7 +49,8 @@ class QuantCollect(ModulePass):
     - every row gets the statistics of its values (minimum, maximum, mean, exact tails, histogram) as blobs;
     - every convolution and linear layer gets `input_mean`, its mean input per kernel tap (borders included);
     - every layer norm gets `inverse_variance`, the mean of 1 / (variance + epsilon) over its rows;
-    - what makes a graph output gets `channel_extremes`, the smallest and largest value of each channel.
+    - what makes a graph output gets `channel_extremes`, the smallest and largest value of each channel;
+    - every function gets `quant.float_graph`, the float graph that was run, which `quant-report` compares with.
 
     `samples` limits the number of samples (0 = all), `topk_ratio` is the share of elements kept exactly at each end.
     With `ctx.kept_statistics` the statistics of an earlier run are taken from a file, or those of this run kept in one.
@@ -78,6 +78,7 @@ class QuantCollect(ModulePass):
         table = ParamTable(op)
         for row in table:
             clear_statistics(row)
+        forget_float_graphs(op)
         if ctx.kept_statistics is None:
             self._collect(op, table, ctx)
             return
@@ -88,7 +89,7 @@ class QuantCollect(ModulePass):
         else:
             restore_statistics(op, ctx.store, kept)
             for function in _quantized_functions(op):
-                ctx.report.setdefault(FLOAT_FUNCTIONS, {})[function.sym_name.data] = lift(function).function
+                keep_float_graph(function, lift(function).function, ctx.store)
         ctx.kept_statistics.save(key, gather_statistics(op, ctx.store))
 
     def _collect(self, op: ModuleOp, table: ParamTable, ctx: CompileContext) -> None:
@@ -121,7 +122,7 @@ class _Collector:
         if count == 0:
             raise _no_samples("the calibration data holds no sample")
         self.ctx.count("samples", count)
-        self.ctx.report.setdefault(FLOAT_FUNCTIONS, {})[self.function.sym_name.data] = self.lifted.function
+        keep_float_graph(self.function, self.lifted.function, self.ctx.store)
         self._write(tail_ratio)
 
     def _observers(self) -> dict[SSAValue, list[Observer]]:

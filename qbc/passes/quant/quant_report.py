@@ -16,7 +16,7 @@ from qbc.dialects.common.graph import result_names
 from qbc.dialects.quant import quantized_element
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, ModulePass, check_options, source_names
-from qbc.passes.quant.quant_collect import FLOAT_FUNCTIONS
+from qbc.passes.quant.float_graph import float_graph
 
 if TYPE_CHECKING:
     from qbc.algorithms.fidelity import Fidelity
@@ -33,8 +33,9 @@ class QuantReport(ModulePass):
 
     Leaves `ctx.report["accuracy"]`, an `AccuracyReport`: for every operation bits, scale (the largest, where channels
     have their own), the centred SQNR of the running program, and with `isolated` the SQNR of the operation alone on
-    exact inputs. `samples` limits the number of samples. The IR does not change. Needs the float graph that
-    `quant-collect` kept in the same run; raises NO_CALIBRATION_DATA without samples.
+    exact inputs. `samples` limits the number of samples. The IR does not change. The float graph is the one that
+    `quant-collect` left in the module (`quant.float_graph`): PIPELINE_ERROR where there is none, NO_CALIBRATION_DATA
+    without samples, MISSING_BLOB where IR text came without its weights.
     """
 
     name: ClassVar[str] = "quant-report"
@@ -48,20 +49,26 @@ class QuantReport(ModulePass):
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         from qbc.report.accuracy import AccuracyReport
 
-        functions: dict[str, FuncOp] = ctx.report.get(FLOAT_FUNCTIONS, {})
         if ctx.samples is None and ctx.kept_statistics is not None:
             ctx.notice("no accuracy report: the statistics were loaded and there are no samples")
             return
-        if ctx.samples is None or not functions:
+        functions = [inner for inner in op.body.block.ops if isinstance(inner, FuncOp)]
+        references = [(function, float_graph(function, ctx)) for function in functions]
+        compared = [(function, reference) for function, reference in references if reference is not None]
+        if not compared:
             raise QBCompilerError(
-                "quant-report needs calibration samples and the float graph of the same run",
-                code="NO_CALIBRATION_DATA",
-                hint="run it in one pipeline with quant-collect",
+                "quant-report needs the float graph that quant-collect keeps",
+                code="PIPELINE_ERROR",
+                hint="run quant-collect before quant-materialize",
             )
-        for function in (inner for inner in op.body.block.ops if isinstance(inner, FuncOp)):
-            if function.sym_name.data not in functions:
-                continue
-            measured = _Comparison(functions[function.sym_name.data], function, ctx, self.isolated)
+        if ctx.samples is None:
+            raise QBCompilerError(
+                "quant-report needs calibration samples",
+                code="NO_CALIBRATION_DATA",
+                hint="pass calib_data_path (--calib-data-path), or use_random_calib for a smoke test",
+            )
+        for function, reference in compared:
+            measured = _Comparison(reference, function, ctx, self.isolated)
             count = measured.run(islice(iter(ctx.samples), self.samples))
             ctx.report["accuracy"] = AccuracyReport(tuple(measured.layers()), measured.outputs(), count)
 
