@@ -91,7 +91,11 @@ def _inspection_commands(commands: Any) -> None:
     command.add_argument("--json", action="store_true", help="print the whole record of FILE as JSON")
     command.add_argument("--check-source", type=Path, metavar="MODEL", help="compare a model with the recorded digests")
     command.add_argument("--layers", action="store_true", help="list the layers of a .mblt: name, type, shape")
-    command.add_argument("--map", action="store_true", help="list for each source node the operations it became")
+    command.add_argument(
+        "--map",
+        action="store_true",
+        help="list for each source node the operations, and in an .mxq the records, that it became, or why none",
+    )
 
     command = _command(commands, "validate", "commands.inspection:validate", "check a source model without compiling")
     command.add_argument("--model", required=True, metavar="FILE", help="an .onnx file")

@@ -27,7 +27,10 @@ _BUILD = {
     "accuracy": "quality of each layer, null where nothing was quantized",
     "latency": "estimate of each layer, null where there is no program",
 }
-_LAYERS = {"layers": "with --layers: name, operation, type, shape, macs", "map": "with --map: node, operations, reason"}
+_LAYERS = {
+    "layers": "with --layers: name, operation, type, shape, macs",
+    "map": "with --map: node, operations, reason; of an .mxq also records: mode, variant, number",
+}
 _MANIFEST = {
     "producer": "the compiler",
     "pipeline": "all passes",
@@ -36,7 +39,7 @@ _MANIFEST = {
     "provenance": "digests of the sources",
     "versions": "of packages",
     "notices": "what the compiler had to tell",
-    "reports": "conversion and latency",
+    "reports": "conversion, removed source nodes, latency",
     "preview": "whether it is for viewing only",
 }
 _PROVENANCE = {

@@ -29,6 +29,7 @@ from qbc.driver.records import Recorder, check_snapshot
 from qbc.driver.samples import BoundSamples, statistics_file
 from qbc.driver.side_files import configured_files, save_chosen_samples, save_config, save_preview, save_widths
 from qbc.errors import ArgumentError, OptionError, QBCompilerError, file_error
+from qbc.driver.source_map import REMOVED_REPORT, removed_of
 from qbc.pipelines.instrumentation import CrashReproducer, DumpOnChange, Instrumentation, Timing
 from qbc.pipelines.phases import PHASES
 from qbc.pipelines.runner import run_pipeline, steps_of
@@ -145,6 +146,7 @@ class _Run:
                 code="NO_CALIBRATION_DATA",
                 hint="pass calib_data_path (--calib-data-path), or use_random_calib for a smoke test",
             )
+        self._record.begin(module)
         self._set_target(base, phases)
         self._bind_samples(module)
         manifest = self._run_phases(module, base, phases)
@@ -188,6 +190,7 @@ class _Run:
         found = shapes_from_samples(module, self.plan.calibration, self.plan.config)
         if not found:
             return module
+            self.ctx.report[REMOVED_REPORT] = removed_of(opened.manifest.reports, self.source)
         for name, shape in found.items():
             self.ctx.notice(f"input shape {name}={dims_text(shape)} comes from the calibration samples")
         return read_module(self.source, self.ctx, input_shapes={**found, **shapes})

@@ -90,21 +90,6 @@ def layers(module: ModuleOp) -> list[dict[str, Any]]:
     ]
 
 
-def source_map(module: ModuleOp, removed: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return for each source node the operations that stand for it, or why none does."""
-    found: dict[str, list[str]] = {}
-    for op in graph_operations(module):
-        for name in source_names(op):
-            found.setdefault(name, []).append(op.name)
-    rows: list[dict[str, Any]] = [
-        {"node": name, "operations": operations, "reason": None} for name, operations in found.items()
-    ]
-    rows += [
-        {"node": name, "operations": [], "reason": reason} for name, reason in removed.items() if name not in found
-    ]
-    return rows
-
-
 def shape_text(op: Operation) -> str:
     """Return the shape of the first result."""
     kind = op.results[0].type if op.results else None

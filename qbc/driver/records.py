@@ -13,6 +13,7 @@ from qbc.driver.context import DriverContext
 from qbc.driver.plan import PARSE_PHASES, QUANTIZE_PHASES, CompileOptions, Plan
 from qbc.driver.program import IMAGES_REPORT, latency_report
 from qbc.driver.samples import BoundSamples
+from qbc.driver.source_map import REMOVED_REPORT, NodeAccount, removed_of
 from qbc.errors import QBCompilerError
 from qbc.pipelines.grammar import parse_pipeline
 from qbc.pipelines.registry import complete
@@ -26,8 +27,13 @@ class Recorder:
 
     def __init__(self, options: CompileOptions, ctx: DriverContext) -> None:
         self.unrecorded: set[str] = set()
+        self.account = NodeAccount(ModuleOp([]))
         self._options = options
         self._ctx = ctx
+
+    def begin(self, module: ModuleOp) -> None:
+        """Note the source nodes of the module that the run begins with."""
+        self.account = NodeAccount(module)
 
     def of_source(self, source: Path, external: dict[str, memoryview]) -> Manifest:
         """Return the manifest that begins with a source model and the weight files beside it."""
@@ -43,7 +49,10 @@ class Recorder:
     def parsed(self, base: Manifest, plan: Plan, module: ModuleOp) -> Manifest:
         """Return the manifest of the `.mblt`; the same whether the file is written or not."""
         target = self._ctx.target.name if self._options.target is not None and self._ctx.target is not None else None
-        reports = {"conversion": self._ctx.report.get("conversion", [])}
+        reports = {
+            "conversion": self._ctx.report.get("conversion", []),
+            REMOVED_REPORT: self.account.of_module(module, self._ctx),
+        }
         notices = self._notices(base)
         made = replace(base, pipeline=plan.text(PARSE_PHASES), target=target, notices=notices, reports=reports)
         return self.with_graph(made, module)
@@ -84,7 +93,9 @@ class Recorder:
         done = tuple(phase for phase in phases if phase in QUANTIZE_PHASES)
         pipeline = str(complete(parse_pipeline(base.pipeline) + parse_pipeline(plan.text(done))))
         reports = dict(base.reports)
-        if "encode" in done and self._ctx.report.get(IMAGES_REPORT):
+        images = self._ctx.report.get(IMAGES_REPORT)
+        if "encode" in done and images:
+            reports[REMOVED_REPORT] = self.account.of_programs(images.values(), self._ctx)
             self._ctx.report["latency"] = reports["latency"] = latency_report(self._ctx)
         return replace(
             base,
@@ -104,7 +115,8 @@ class Recorder:
 
 
 def check_snapshot(source: Path, manifest: Manifest) -> None:
-    """Raise INVALID_SNAPSHOT for a `.mblt` whose pipeline or conversion report, which go on, cannot be read."""
+    """Raise INVALID_SNAPSHOT for a `.mblt` whose pipeline or reports, which go on, cannot be read."""
+    removed_of(manifest.reports, source)
     rows = manifest.reports.get("conversion", [])
     if not isinstance(rows, list) or not all(_is_conversion_row(row) for row in rows):
         raise _damaged(source, "a conversion report that cannot be read")

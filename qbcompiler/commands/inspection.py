@@ -50,18 +50,21 @@ def _json(data: Any) -> str:
 
 
 def _info_of_graph(path: Path, options: argparse.Namespace) -> int:
-    from qbc.driver.inspect import layers, open_mblt, source_map
+    from qbc.driver.inspect import layers, open_mblt
+    from qbc.driver.source_map import record_map, removed_of, source_map
 
-    if path.suffix.lower() == ".mxq":
-        raise ArgumentError(
-            "--layers and --map read a .mblt", hint="`info --mxq FILE` lists the layers with their time"
-        )
-    opened = open_mblt(path)
     data: dict[str, Any] = {}
+    if path.suffix.lower() == ".mxq":
+        if options.layers:
+            raise ArgumentError("--layers reads a .mblt", hint="`info --mxq FILE` lists the layers with their time")
+        data["map"] = record_map(path)
+        channel().result("info", data, lambda: _graph_text(data))
+        return 0
+    opened = open_mblt(path)
     if options.layers:
         data["layers"] = layers(opened.module)
     if options.map:
-        data["map"] = source_map(opened.module, opened.manifest.reports.get("removed", {}))
+        data["map"] = source_map(opened.module, removed_of(opened.manifest.reports, path))
     channel().result("info", data, lambda: _graph_text(data))
     return 0
 
@@ -77,9 +80,24 @@ def _graph_text(data: dict[str, Any]) -> str:
         ]
         texts.append(table(("layer", "type", "operation", "shape", "M MACs"), rows))
     if "map" in data:
-        rows3 = [(entry["node"], ", ".join(entry["operations"]) or f"({entry['reason']})") for entry in data["map"]]
-        texts.append(table(("source node", "operations"), rows3))
+        has_records = any("records" in entry for entry in data["map"])
+        lines = [
+            (entry["node"], ", ".join(entry["operations"]) or f"({entry['reason']})", *_records_text(entry))
+            for entry in data["map"]
+        ]
+        texts.append(table(("source node", "operations", "records")[: 2 + has_records], lines))
     return "\n\n".join(texts)
+
+
+def _records_text(entry: dict[str, Any]) -> tuple[str, ...]:
+    """Return the record numbers of a source node by core mode; nothing for a graph that has no records."""
+    if "records" not in entry:
+        return ()
+    numbers: dict[str, list[str]] = {}
+    for record in entry["records"]:
+        program = record["mode"] + (f"/{record['variant']}" if record["variant"] else "")
+        numbers.setdefault(program, []).append(str(record["number"]))
+    return ("; ".join(f"{program} {', '.join(found)}" for program, found in numbers.items()),)
 
 
 def validate(options: argparse.Namespace) -> int:

@@ -16,11 +16,13 @@ def import_onnx(
     *,
     input_shapes: Mapping[str, tuple[int, ...]] | None = None,
     external: dict[str, memoryview] | None = None,
+    removed: dict[str, str] | None = None,
 ) -> ModuleOp:
     """Import an ONNX file: its operators at opset 25, with names, dimension names, metadata and inferred types.
 
     Weights become views of the memory-mapped file in `store`. `input_shapes` binds graph inputs before inference.
-    `external` is filled with the external weight files by the names that the model gives them.
+    `external` is filled with the external weight files by the names that the model gives them,
+    `removed` by the source nodes that no operator of the module stands for, with the reason.
     Raises QBCompilerError: INVALID_MODEL, UNSUPPORTED_OPSET, MISSING_EXTERNAL_DATA, ARGUMENT_ERROR, SHAPE_ERROR.
     """
     from qbc.frontends.onnx.build import build_module
@@ -29,6 +31,8 @@ def import_onnx(
     prepared = prepare(Path(path), input_shapes)
     if external is not None:
         external.update(prepared.external)
+    if removed is not None:
+        removed.update(prepared.removed)
     return build_module(prepared, store)
 
 

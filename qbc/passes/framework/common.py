@@ -18,10 +18,11 @@ NO_EVALUATION = frozenset({"DequantizeLinear", "QuantizeLinear", "DynamicQuantiz
 
 
 def record_removed(ctx: CompileContext, op: Operation, reason: str) -> None:
-    """Note in `ctx.report["removed"]` why no operation stands for the source nodes of `op` any more."""
+    """Note in `ctx.report["removed"]` why no operation stands for the source nodes of `op` and its bodies any more."""
     table = ctx.report.setdefault("removed", {})
-    for name in source_names(op):
-        table[name] = reason
+    for inner in op.walk():
+        if inner is op or not isinstance(inner, ConstantOp):
+            table.update(dict.fromkeys(source_names(inner), reason))
 
 
 def replace_with_constants(ctx: CompileContext, op: Operation, arrays: list[npt.NDArray[Any]], reason: str) -> None:

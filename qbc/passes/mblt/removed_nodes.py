@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from qbc.dialects.framework import ConstantOp
 from qbc.passes.base import CompileContext, source_names
 
 
-def named_nodes(function: FuncOp) -> set[str]:
-    """Return the names of the source nodes that the operations of a function stand for."""
-    return {name for op in function.body.walk() for name in source_names(op)}
+def named_nodes(scope: FuncOp | ModuleOp) -> dict[str, None]:
+    """Return the names of the source nodes that operations stand for, those in bodies included, in order.
+
+    Constants of the source model are no nodes: they carry the names of tensors.
+    """
+    return {name: None for op in scope.walk() if not isinstance(op, ConstantOp) for name in source_names(op)}
 
 
-def record_missing(ctx: CompileContext, before: set[str], function: FuncOp, reason: str) -> None:
-    """Record with `reason` the nodes of `before` that the function has lost since."""
+def record_missing(ctx: CompileContext, before: Iterable[str], scope: FuncOp | ModuleOp, reason: str) -> None:
+    """Record with `reason` the nodes of `before` that `scope` has lost since."""
     removed = ctx.report.setdefault("removed", {})
-    for name in sorted(before - named_nodes(function)):
-        removed.setdefault(name, reason)
+    left = named_nodes(scope)
+    for name in before:
+        if name not in left:
+            removed.setdefault(name, reason)
