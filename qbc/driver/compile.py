@@ -30,6 +30,7 @@ from qbc.driver.samples import BoundSamples, statistics_file
 from qbc.driver.side_files import configured_files, save_chosen_samples, save_config, save_preview, save_widths
 from qbc.errors import ArgumentError, OptionError, QBCompilerError, file_error
 from qbc.driver.source_map import REMOVED_REPORT, removed_of
+from qbc.pipelines.grammar import Pipeline
 from qbc.pipelines.instrumentation import CrashReproducer, DumpOnChange, Instrumentation, Timing
 from qbc.pipelines.phases import PHASES
 from qbc.pipelines.runner import run_pipeline, steps_of
@@ -251,8 +252,13 @@ class _Run:
         if self.options.dump_ir is not None:
             watching.append(DumpOnChange(self.options.dump_ir, write_ir))
         if self.options.crash_reproducer is not None:
-            watching.append(CrashReproducer(self.options.crash_reproducer, write_ir))
+            watching.append(CrashReproducer(self.options.crash_reproducer, write_ir, self._following))
         return watching
+
+    def _following(self) -> Pipeline:
+        """Return the passes of all phases after the running one."""
+        following = self.phases[self.phases.index(self.timing.phase) + 1 :]
+        return Pipeline(tuple(item for phase in following for item in self.plan.pipelines[phase].items))
 
     def _before(self, phase: str, module: ModuleOp, manifest: Manifest) -> Manifest:
         """Do what comes before a phase: quantization needs fixed inputs and writes down how it was configured."""

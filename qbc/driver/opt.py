@@ -28,12 +28,12 @@ from qbc.driver.diagnostics import Diagnostic, check_expectations, diagnostics_o
 from qbc.driver.emit import save_weights, text_of, write_texts
 from qbc.driver.files import add_sidecar, read_module, read_text
 from qbc.driver.outputs import KINDS, check_files
+from qbc.driver.reproducer import pipeline_of_reproducer, take_target_of_reproducer
 from qbc.errors import ArgumentError, QBCompilerError, file_error
 from qbc.pipelines.grammar import Pipeline, parse_pipeline
 from qbc.pipelines.text import parse_ir
 
 _SPLIT = re.compile(r"^// -----[^\n]*$", re.MULTILINE)
-_REPRODUCER = re.compile(r"^// qbc-opt reproducer: (?P<pipeline>.*)$", re.MULTILINE)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -179,7 +179,7 @@ def _run(options: argparse.Namespace) -> int:
         return _run_binary(path, pipeline, options)
     text = sys.stdin.read() if path is None else read_text(path)
     if options.run_reproducer:
-        pipeline = _pipeline_of_reproducer(text)
+        pipeline = pipeline_of_reproducer(text)
     return _run_text(text, path, pipeline, options)
 
 
@@ -235,6 +235,8 @@ def _run_text(text: str, path: Path | None, pipeline: Pipeline, options: argpars
         ctx = _context(options)
         if path is not None:
             add_sidecar(path, ctx)
+        if options.run_reproducer:
+            take_target_of_reproducer(text, ctx)
         diagnostics: list[Diagnostic] = []
         module = None
         try:
@@ -320,13 +322,6 @@ def _finish(ctx: DriverContext, options: argparse.Namespace) -> None:
         for name, table in ctx.statistics.items():
             for what, number in table.items():
                 sys.stderr.write(f"  {number:8d}  {name}: {what}\n")
-
-
-def _pipeline_of_reproducer(text: str) -> Pipeline:
-    match = _REPRODUCER.search(text)
-    if match is None:
-        raise ArgumentError("the input is not a reproducer: it has no '// qbc-opt reproducer:' line")
-    return parse_pipeline(match["pipeline"])
 
 
 def _input_shapes(options: argparse.Namespace) -> dict[str, tuple[int, ...]]:

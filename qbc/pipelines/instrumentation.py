@@ -13,6 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 from qbc.atomic import write_file
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext
+from qbc.pipelines.grammar import Pipeline
+from qbc.pipelines.registry import complete
 from qbc.pipelines.runner import Step, remaining_pipeline
 from qbc.pipelines.text import print_ir
 
@@ -143,14 +145,16 @@ _DEFECTS = ("INTERNAL_ERROR", "EXTENSION_ERROR", "VERIFY_ERROR")
 
 @dataclass
 class CrashReproducer(Instrumentation):
-    """On failure, writes the module before the failing pass; its first lines hold the remaining pipeline and versions.
+    """On failure, writes the module before the failing pass; its first lines hold all that remains to be run.
 
-    `qbc-opt FILE --run-reproducer` runs it again. Written for defects (INTERNAL_ERROR, EXTENSION_ERROR and
+    These are the remaining passes (after those of this pipeline the passes that `following` returns), the target and
+    the versions. `qbc-opt FILE --run-reproducer` runs them. Written for defects (INTERNAL_ERROR, EXTENSION_ERROR and
     VERIFY_ERROR), not for mistakes in the user's data.
     """
 
     path: Path
     write: WriteIR
+    following: Callable[[], Pipeline] = Pipeline
     written: Path | None = None
     _before: ModuleOp | None = None
     _ctx: CompileContext | None = None
@@ -163,9 +167,17 @@ class CrashReproducer(Instrumentation):
         if error.code not in _DEFECTS or self._before is None or self._ctx is None:
             return
         self.write(self._before, self._ctx, self.path)
-        header = f"// qbc-opt reproducer: {remaining_pipeline(remaining)}\n// versions: {versions_text()}\n"
-        write_file(self.path, header + self.path.read_text(encoding="utf-8"))
+        write_file(self.path, self._header(remaining) + self.path.read_text(encoding="utf-8"))
         self.written = self.path
+
+    def _header(self, remaining: Sequence[Step]) -> str:
+        target = getattr(self._ctx, "target", None)
+        lines = [
+            f"qbc-opt reproducer: {complete(remaining_pipeline(remaining) + self.following())}",
+            *([] if target is None else [f"target: {target.name}"]),
+            f"versions: {versions_text()}",
+        ]
+        return "".join(f"// {line}\n" for line in lines)
 
 
 def versions_text() -> str:
