@@ -325,3 +325,11 @@ func.func @main(%x: tensor<2x3xi32>) {
   %0 = mblt.logical_not %x : tensor<2x3xi32> -> tensor<2x3xi32>
   func.return
 }
+
+// -----
+
+func.func @main(%x: tensor<?x?x3xf32>) {
+  // expected-error@+1 {{at most one size of the result may be unknown}}
+  %0 = mblt.reshape %x : tensor<?x?x3xf32> -> tensor<?x3x?xf32>
+  func.return
+}

@@ -136,6 +136,16 @@ def test_axes_that_an_old_inference_does_not_understand(tmp_path: Path) -> None:
     check_round_trip(proto, tmp_path, {"x": X})
 
 
+def test_constants_without_elements_stand_for_absent_inputs_of_a_resize(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Resize", ["x", "none", "none", "sizes"], ["y"], mode="nearest")]
+    constants = {"none": np.zeros(0, np.float32), "sizes": np.array([1, 3, 4, 16], np.int64)}
+    proto = model(nodes, [value("x", X.shape)], [value("y", None)], constants, opset=11)
+    module = check_round_trip(proto, tmp_path, {"x": X})
+    resize = find(module, "Resize")
+    assert operand(resize, "roi") is None and operand(resize, "scales") is None
+    assert operand(resize, "sizes") is not None
+
+
 def test_newer_opset_is_refused(tmp_path: Path) -> None:
     with pytest.raises(QBCompilerError, match="opset 26") as caught:
         load(conv_relu(opset=26), tmp_path)

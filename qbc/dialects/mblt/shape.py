@@ -24,6 +24,7 @@ class ReshapeOp(MbltOp):
 
     def infer_result_type(self) -> Attribute:
         before, after = shape_of(self.operands[0]), shape_of(self.results[0])
+        require(after.count(DYNAMIC) <= 1, "at most one size of the result may be unknown")
         if DYNAMIC not in before and DYNAMIC not in after:
             require(prod(before) == prod(after), f"shapes {list(before)} and {list(after)} differ in size")
         return self.with_shape(after)

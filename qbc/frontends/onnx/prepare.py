@@ -21,7 +21,7 @@ from qbc.frontends.onnx.external import ExternalFiles
 from qbc.frontends.onnx.inline import inline_functions
 from qbc.frontends.onnx.node_names import SourceNodes, name_nodes
 from qbc.frontends.onnx.order import sort_nodes
-from qbc.frontends.onnx.scales import check_scales
+from qbc.frontends.onnx.scales import check_scales, drop_empty_inputs
 from qbc.frontends.onnx.skeleton import Payloads, strip_model
 from qbc.frontends.onnx.tensors import tokenize_external
 from qbc.frontends.onnx.validate import (
@@ -79,6 +79,7 @@ def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> P
     ranks = _output_dimensions(model, keep_names=not bound)
     declared = _clear_inferred(model, keep_shapes=not bound)
     model = _lift(model, opset)
+    drop_empty_inputs(all_graphs(model.graph))
     _clear_inferred(model, keep_shapes=False)  # the lift infers by the rules of the old operators
     _restore(model, declared)
     model = infer_with_explicit_windows(model, infer)

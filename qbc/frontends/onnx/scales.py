@@ -1,4 +1,7 @@
-"""Resize factors that the onnx library cannot compute a size with: it ends the process there instead of raising."""
+"""The inputs of Resize: factors that no size can have, and tensors without elements that stand for nothing.
+
+The onnx library ends the process where it cannot compute a size with a factor, instead of raising.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,29 @@ def check_scales(graphs: Iterable[Any]) -> None:
                 _check(node, np.array(attribute.floats, np.float64))
 
 
-def _float_constants(graphs: list[Any]) -> dict[str, Any]:
+def drop_empty_inputs(graphs: Iterable[Any]) -> None:
+    """Leave out constant inputs of Resize that have no elements: in old opsets they mean absent ones."""
+    graphs = list(graphs)
+    empty = {name for name, tensor in _constants(graphs).items() if 0 in tensor.dims}
+    for graph in graphs:
+        for node in (node for node in graph.node if node.op_type == "Resize" and not node.domain):
+            kept = [node.input[0], *("" if name in empty else name for name in node.input[1:])]
+            while not kept[-1]:
+                kept.pop()
+            node.input[:] = kept
+
+
+def _constants(graphs: list[Any]) -> dict[str, Any]:
     tensors = {tensor.name: tensor for graph in graphs for tensor in graph.initializer}
     for graph in graphs:
         for node in (node for node in graph.node if node.op_type == "Constant"):
             values = [attribute.t for attribute in node.attribute if attribute.name == "value"]
             tensors.update((output, value) for output in node.output for value in values)
+    return tensors
+
+
+def _float_constants(graphs: list[Any]) -> dict[str, Any]:
+    tensors = _constants(graphs)
     floats = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
     inline = {name: tensor for name, tensor in tensors.items() if tensor.data_location != TensorProto.EXTERNAL}
     return {name: tensor for name, tensor in inline.items() if tensor.data_type in floats}

@@ -82,9 +82,11 @@ class _FoldOneHot(RewritePattern):
         indices, group = found
         if not inner_values_stay_inside([*group, op]):
             return
+        wanted = list(shape_of(op.results[0])[:-1])
+        if sum(size < 0 for size in wanted) > 1:
+            return  # a reshape to several unknown sizes cannot be written down
         rows = new_constant(self.ctx, self._rows(op))
         new_ops: list[Operation] = [rows]
-        wanted = list(shape_of(op.results[0])[:-1])
         if list(shape_of(indices)) != wanted:
             flat = ReshapeOp.of(indices, result_type=TensorType(element_of(indices), wanted))
             new_ops.append(flat)

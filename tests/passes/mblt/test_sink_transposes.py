@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, SSAValue
 
 from qbc.dialects.common.graph import source_layouts
+from qbc.dialects.common.shapes import DYNAMIC
 from qbc.dialects.mblt import (
     AddOp,
     ConcatOp,
@@ -176,6 +177,13 @@ def test_a_long_chain_between_flatten_and_linear_layer() -> None:
         value = graph.add(ReluOp.of(value), "relu")
     names = sink(graph, graph.op(LinearOp, value, weight=graph.weight(3, 24)))
     assert names == ["reshape", *["relu"] * 1500, "linear"]
+
+
+def test_transposes_of_several_unknown_sizes_do_not_become_reshapes() -> None:
+    graph = MbltGraph()
+    value = graph.op(ReluOp, graph.input([DYNAMIC, 1, DYNAMIC]))
+    moved = graph.op(TransposeOp, value, permutation=[1, 0, 2])
+    assert sink(graph, graph.op(SoftmaxOp, moved, axis=2)) == ["relu", "softmax", "transpose"]
 
 
 def test_a_linear_layer_before_a_map_takes_the_transpose() -> None:

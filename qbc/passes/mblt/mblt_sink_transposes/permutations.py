@@ -39,6 +39,11 @@ def moves_units_only(shape: Sequence[int], permutation: Sequence[int]) -> bool:
     return kept == sorted(kept)
 
 
+def is_reshape(shape: Sequence[int], permutation: Sequence[int]) -> bool:
+    """Return whether a transpose is a reshape that can be written down: with one unknown size at most."""
+    return moves_units_only(shape, permutation) and sum(size == DYNAMIC for size in shape) <= 1
+
+
 def to_last(rank: int) -> Axes:
     """Return the permutation of channel-first to channel-last."""
     return (0, *range(2, rank), 1)
@@ -125,4 +130,6 @@ def through_reshape(shape: Sequence[int], permutation: Sequence[int], after: Seq
         places.append((last if sources else last + 0.5, number))
     order = [groups[number] for _, number in sorted(places)]
     axes = [axis for group in order for axis in group.after]
+    if sum(size == DYNAMIC for size in after) > 1:
+        return None
     return tuple(after[axis] for axis in axes), invert(axes)

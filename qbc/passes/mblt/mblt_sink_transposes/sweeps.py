@@ -16,6 +16,7 @@ from qbc.passes.mblt.mblt_sink_transposes.permutations import (
     compose,
     invert,
     is_identity,
+    is_reshape,
     moves_units_only,
     permuted,
 )
@@ -106,7 +107,7 @@ class Sweeper:
     def finish(self) -> None:
         """Write transposes that only move axes of size 1 as reshapes, and merge reshapes."""
         for op in list(self.block.ops):
-            if isinstance(op, TransposeOp) and moves_units_only(shape_of(op.operands[0]), op.ints("permutation")):
+            if isinstance(op, TransposeOp) and is_reshape(shape_of(op.operands[0]), op.ints("permutation")):
                 made = ReshapeOp.of(op.operands[0], result_type=op.results[0].type, location=op.location)
                 self.block.insert_op_before(made, op)
                 self._replace(op, made.results[0])
