@@ -21,6 +21,7 @@ Accumulate = Callable[[Array], Array]
 
 FLOAT32_EXACT = 1 << 24
 _BLOCK_BYTES = 16 << 20
+_BLOCK_COLUMNS = 512
 _CHECKED_PIXELS = 8
 _BUNDLE = 64
 
@@ -83,6 +84,47 @@ def sum_parts(weight: Array, zero_point: int, make: Callable[[Array], Accumulate
         total = first(x).astype(np.float64)
         for members, part in parts[1:]:
             total[:, members] += part(x)
+        return total
+
+    return ByteSums(accumulate, offset)
+
+
+def exact_slices(weight: Array) -> list[slice]:
+    """Cut the columns of weights [OC, K] into slices whose sums float32 holds exactly in every channel.
+
+    They are as long as blocks of 512 columns allow; one block always fits, 512 * 255 * 128 < 2^24.
+    """
+    starts = np.arange(0, weight.shape[1], _BLOCK_COLUMNS)
+    positive = np.add.reduceat(np.maximum(weight, 0), starts, axis=1, dtype=np.int64)
+    negative = positive - np.add.reduceat(weight, starts, axis=1, dtype=np.int64)
+    slices, first = [], 0
+    high, low = positive[:, 0], negative[:, 0]
+    for block in range(1, len(starts)):
+        more_high, more_low = high + positive[:, block], low + negative[:, block]
+        if 255 * max(int(more_high.max()), int(more_low.max())) <= FLOAT32_EXACT:
+            high, low = more_high, more_low
+            continue
+        slices.append(slice(first, int(starts[block])))
+        first = int(starts[block])
+        high, low = positive[:, block], negative[:, block]
+    return [*slices, slice(first, weight.shape[1])]
+
+
+def sum_slices(weight: Array, zero_point: int, make: Callable[[Array], Accumulate]) -> ByteSums:
+    """Return the sums of rows of bytes with weights [OC, K], in slices of K where float32 needs it.
+
+    `make` turns the weights of a slice into an accumulator of raw bytes; each weight is multiplied once.
+    """
+    offset = -zero_point * weight.sum(axis=1, dtype=np.int64)
+    slices = exact_slices(weight)
+    parts = [make(np.ascontiguousarray(weight[:, columns])) for columns in slices]
+    if len(parts) == 1:
+        return ByteSums(parts[0], offset)
+
+    def accumulate(x: Array) -> Array:
+        total = np.zeros((len(x), len(offset)), np.float64)
+        for columns, part in zip(slices, parts, strict=True):
+            total += part(np.ascontiguousarray(x[:, columns]))
         return total
 
     return ByteSums(accumulate, offset)
@@ -177,7 +219,7 @@ def linear_accumulator(weight: Array, rows: int, zero_point: int) -> ByteSums:
     """Return the sums of bytes [rows, K] with weight i8 [OC, K]."""
     family = choose("linear")
     if family == "onednn_linear":
-        return sum_parts(weight, zero_point, lambda w: onednn_linear(w, rows))
+        return sum_slices(weight, zero_point, lambda w: onednn_linear(w, rows))
     product = matrix_linear(weight, zero_point, family == "float64")
     return ByteSums(product, np.zeros(weight.shape[0], np.int64))
 

@@ -99,7 +99,7 @@ def _test_onednn_linear() -> bool:
     for rows, depth, channels in ((1, 2048, 10), (17, 515, 33)):
         for weight in _extreme_weights((channels, depth), rng):
             for zero_point in (0, 128, 255):
-                run = accumulate.sum_parts(weight, zero_point, partial(accumulate.onednn_linear, rows=rows)).exact
+                run = accumulate.sum_slices(weight, zero_point, partial(accumulate.onednn_linear, rows=rows)).exact
                 for x in _extreme_bytes((rows, depth), rng):
                     expected = (x.astype(np.int64) - zero_point) @ weight.astype(np.int64).T
                     if not np.array_equal(run(x), expected):

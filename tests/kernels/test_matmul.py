@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from qbc.kernels.accumulate import exact_slices, linear_accumulator
 from qbc.kernels.families import without
 from tests.kernels.support import codes, execute, rescale
 
@@ -23,6 +24,30 @@ def test_linear_i8(shape, zx, skipped):
     with without(*skipped):
         got = execute("linear", [(x, "i8")], (expected.shape, "i8"), {"zx": zx, "z": 1}, data)
     np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("depth", [1, 511, 512, 513, 1024, 1025, 5000])
+@pytest.mark.parametrize("kind", ["largest", "smallest", "mixed", "random", "one channel"])
+def test_slices_hold_every_sum_exactly(depth, kind):
+    rng = np.random.default_rng(depth)
+    weight = {
+        "largest": np.full((3, depth), 127),
+        "smallest": np.full((3, depth), -128),
+        "mixed": rng.choice([-128, 127], (3, depth)),
+        "random": rng.integers(-128, 128, (3, depth)),
+        "one channel": np.concatenate([np.zeros((2, depth), int), np.full((1, depth), 127)]),
+    }[kind].astype(np.int8)
+    slices = exact_slices(weight)
+    columns = np.concatenate([np.arange(depth)[part] for part in slices])
+    np.testing.assert_array_equal(columns, np.arange(depth))
+    wide = weight.astype(np.int64)
+    for part in slices:
+        sums = np.maximum(np.maximum(wide[:, part], 0).sum(axis=1), np.maximum(-wide[:, part], 0).sum(axis=1))
+        assert 255 * sums.max() <= 1 << 24
+    x = np.stack([np.full(depth, 255), rng.choice([0, 255], depth), rng.integers(0, 256, depth)]).astype(np.uint8)
+    for zero_point in (0, 128, 255):
+        expected = (x.astype(np.int64) - zero_point) @ wide.T
+        np.testing.assert_array_equal(linear_accumulator(weight, 3, zero_point).exact(x), expected)
 
 
 def test_high_plane_of_many_small_weights():
