@@ -158,7 +158,7 @@ def write_array(directory: Path, name: str, array: Array) -> Path:
 
     import numpy as np
 
-    from qbc.store import atomic_write
+    from qbc.atomic import atomic_write, check_writable
 
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -166,6 +166,7 @@ def write_array(directory: Path, name: str, array: Array) -> Path:
         message = f"cannot make directory {str(directory)!r}: {error.strerror}"
         raise QBCompilerError(message, code="OUTPUT_WRITE_ERROR") from None
     path = directory / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}.npy"
+    check_writable(path)
     with atomic_write(path) as handle:
         np.save(handle, array, allow_pickle=False)
     return path
