@@ -1,15 +1,16 @@
 """The host boundary: layouts, dtypes and batch of graph inputs and outputs.
 
 A float input is quantized as `clamp(rint(x / scale), qmin - zero_point, qmax - zero_point) + zero_point`, an output
-dequantized as `float32(code - zero_point) * scale` (the scale of its channel, where it has several). Codes given as
-int8, uint8 (code + 128) or int16 are taken as they are, and outputs then are codes too. An input of host type u8 takes
-uint8 values 0..255 (its stored bytes) and nothing else, and outputs stay floats.
+dequantized as `float32(code - zero_point) * scale` (the scale of its channel, where it has several) and then has the
+float type of the inputs. Codes given as int8, uint8 (code + 128) or int16 are taken as they are, and outputs then are
+codes too. An input of host type u8 takes uint8 values 0..255 (its stored bytes) and nothing else, and outputs stay
+floats.
 """
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,15 @@ _CODE_DTYPES = {"i8": ("int8", "uint8"), "i16": ("int16",)}
 
 @dataclass(frozen=True)
 class InputForm:
-    """How an input was given: layout (None where the graph input has only one), leading batch axis, codes or values."""
+    """How an input was given: layout (None where the graph input has only one), leading batch axis, numbers.
+
+    `kind` is "values" (floats), "codes", "pixels" or "indices", `dtype` the name of the array's type.
+    """
 
     layout: str | None
     has_batch: bool
-    codes: bool
+    kind: str = "values"
+    dtype: str = "float32"
 
 
 def source_shape(tensor: HostTensor) -> tuple[int, ...]:
@@ -59,9 +64,9 @@ def match_layout(tensor: HostTensor, shape: tuple[int, ...], wanted: str | None 
     for layout, expected in candidates:
         name = layout if tensor.source_layout else None
         if shape == expected:
-            return InputForm(name, True, False)
+            return InputForm(name, True)
         if expected[:1] == (1,) and shape == expected[1:]:
-            return InputForm(name, False, False)
+            return InputForm(name, False)
     accepted = " or ".join(str(list(expected)) for _, expected in candidates)
     if wanted is not None and tensor.source_layout:
         accepted += f" ({'channel-last' if wanted == CHANNEL_LAST else 'channel-first'})"
@@ -87,26 +92,28 @@ def to_device(tensor: HostTensor, array: Array, wanted: str | None = None) -> tu
     """Return the stored codes of one input (channel-last, batch axis present) and how it was given."""
     array = np.asarray(array)
     form = match_layout(tensor, array.shape, wanted)
-    is_code = tensor.dtype != "u8" and array.dtype.name in _CODE_DTYPES.get(tensor.operand.dtype, ())
+    kind = _kind(tensor, array)
     if not form.has_batch:
         array = array[None]
     if form.layout == SOURCE:
         array = array.transpose(_TO_CHANNEL_LAST[tensor.source_layout])
-    stored = _store_codes(tensor, array) if is_code else _encode(tensor, array)
-    return stored, InputForm(form.layout, form.has_batch, is_code)
+    return _STORE[kind](tensor, array), replace(form, kind=kind, dtype=array.dtype.name)
 
 
-def _store_codes(tensor: HostTensor, array: Array) -> Array:
+def _kind(tensor: HostTensor, array: Array) -> str:
+    """Return what the numbers of an array are for a graph input."""
+    if tensor.dtype != "f32":
+        return "pixels" if tensor.dtype == "u8" else "indices"
+    return "codes" if array.dtype.name in _CODE_DTYPES.get(tensor.operand.dtype, ()) else "values"
+
+
+def _codes(tensor: HostTensor, array: Array) -> Array:
     if array.dtype == np.uint8:
         return np.asarray(array, order="C")
     return store_codes(array, tensor.operand.dtype)
 
 
-def _encode(tensor: HostTensor, array: Array) -> Array:
-    if tensor.dtype == "i32":
-        return _indices(tensor, array)
-    if tensor.dtype == "u8":
-        return _pixels(tensor, array)
+def _values(tensor: HostTensor, array: Array) -> Array:
     if array.dtype.kind != "f":
         codes = " or ".join(_CODE_DTYPES[tensor.operand.dtype])
         raise dtype_mismatch(
@@ -130,20 +137,54 @@ def _indices(tensor: HostTensor, array: Array) -> Array:
     return np.asarray(array, dtype=np.int32, order="C")
 
 
+_STORE = {"values": _values, "codes": _codes, "pixels": _pixels, "indices": _indices}
+
+
 def to_host(tensor: HostTensor, stored: Array, forms: list[InputForm], *, as_float: bool = False) -> Array:
     """Return one output in the layout, batch form and dtype that the inputs had.
 
-    The source layout is used when every input that has two layouts was given in the source layout; codes are returned
-    when every quantized input was given as codes.
+    The source layout is used when every input that has two layouts was given in the source layout; `result_dtype`
+    tells the dtype.
     """
-    codes = load_codes(stored)
-    all_codes = bool(forms) and not as_float and all(form.codes for form in forms)
-    is_raw = tensor.dtype == "i32" or all_codes
-    scale = np.array(tensor.channel_scales, np.float32) if tensor.channel_scales else tensor.scale
-    array = codes.copy() if is_raw else dequantize(codes, scale, tensor.zero_point)
+    array = _numbers(tensor, stored, result_dtype(tensor, forms, as_float=as_float))
     layouts = {form.layout for form in forms if form.layout is not None}
     if layouts == {SOURCE} and tensor.source_layout:
         array = np.asarray(array.transpose(_TO_SOURCE[tensor.source_layout]), order="C")
     if forms and not any(form.has_batch for form in forms) and array.shape[:1] == (1,) and array.ndim > 1:
         array = array[0]
     return array
+
+
+def result_dtype(tensor: HostTensor, forms: list[InputForm], *, as_float: bool = False) -> np.dtype[Any]:
+    """Return the dtype of an output, which follows the inputs.
+
+    - 32-bit integers are int32 whatever the inputs are.
+    - Codes in, codes out: where all inputs but indices are codes, an output of 16 bits is int16, one of 8 bits uint8
+      (code + 128) when all of them are uint8, else int8. `as_float` gives float32 in place of codes.
+    - Floats in, floats out: the float type of the inputs, the widest where they differ. float32 where there is none.
+    """
+    if tensor.dtype == "i32":
+        return np.dtype(np.int32)
+    telling = [form for form in forms if form.kind != "indices"]
+    if telling and not as_float and all(form.kind == "codes" for form in telling):
+        return _code_dtype(tensor, {form.dtype for form in telling})
+    floats = [form.dtype for form in telling if form.kind == "values"]
+    return np.result_type(*floats) if floats else np.dtype(np.float32)
+
+
+def _code_dtype(tensor: HostTensor, given: set[str]) -> np.dtype[Any]:
+    if tensor.operand.dtype != "i8":
+        return np.dtype(np.int16)
+    return np.dtype(np.uint8 if given == {"uint8"} else np.int8)
+
+
+def _numbers(tensor: HostTensor, stored: Array, dtype: np.dtype[Any]) -> Array:
+    """Return stored codes as numbers of a type, in an array of their own."""
+    if dtype == np.uint8:
+        return stored.copy()
+    codes = load_codes(stored)
+    if dtype.kind == "i":
+        return codes.copy()
+    scale = np.array(tensor.channel_scales, np.float32) if tensor.channel_scales else tensor.scale
+    with np.errstate(over="ignore"):  # values that float16 cannot hold become infinite, which a notice tells
+        return dequantize(codes, scale, tensor.zero_point).astype(dtype, copy=False)

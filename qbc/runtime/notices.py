@@ -1,4 +1,4 @@
-"""What the host boundary decides without being asked, as notices: which layout is read, what NaN becomes."""
+"""What the host boundary decides without being asked, as notices: which layout is read, what cannot be kept."""
 
 from __future__ import annotations
 
@@ -37,3 +37,9 @@ def input_notices(tensor: HostTensor, array: npt.NDArray[Any], layout: str | Non
         )
     if array.dtype.kind == "f" and np.isnan(array).any():
         yield f"input {tensor.name!r} holds NaN, which is read as 0"
+
+
+def output_notices(tensor: HostTensor, array: npt.NDArray[Any]) -> Iterator[str]:
+    """Yield what is to be told about one output: float16 inputs get float16 outputs, which may be too narrow."""
+    if array.dtype == np.float16 and np.isinf(array).any():
+        yield f"output {tensor.name!r} holds values beyond float16, which are infinite (give float32 inputs)"

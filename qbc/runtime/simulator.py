@@ -5,6 +5,7 @@ It reads packed records and constants only; no IR, no float between the boundari
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from qbc.kernels import KernelCall, TensorSpec, binder
 from qbc.kernels.storage import store_codes
 from qbc.program import Command, HostTensor, Operand, Program
 from qbc.runtime.boundary import InputForm, to_device, to_host
-from qbc.runtime.notices import Notice, input_notices, log_notice
+from qbc.runtime.notices import Notice, input_notices, log_notice, output_notices
 from qbc.store import BlobStore
 
 Array = npt.NDArray[Any]
@@ -101,13 +102,17 @@ class Simulator:
         """`run` for up to `program.images` images at once; cores without an image stay idle."""
         prepared = [self.quantize_inputs(inputs, layout) for inputs in batch]
         stored = self.run_images([codes for codes, _ in prepared], observe=observe)
-        return [
+        results = [
             {
                 tensor.name: to_host(tensor, view, forms, as_float=as_float)
                 for tensor, view in zip(self.program.outputs, views, strict=True)
             }
             for views, (_, forms) in zip(stored, prepared, strict=True)
         ]
+        for tensor, result in itertools.product(self.program.outputs, results):
+            for message in output_notices(tensor, result[tensor.name]):
+                self._tell(message)
+        return results
 
     def quantize_inputs(
         self, inputs: Mapping[str, Array], layout: str | None = None

@@ -128,7 +128,7 @@ def _check_target(index: int, result: Array, target: Any) -> None:
     if target.dtype.kind != result.dtype.kind or not np.can_cast(result.dtype, target.dtype, "same_kind"):
         raise dtype_mismatch(
             f"output {index} has dtype {result.dtype.name}, the array given for it {target.dtype.name}",
-            hint="the dtype of outputs follows the inputs: float in, float out; codes in, codes out",
+            hint="the dtype of outputs follows the inputs: floats in, floats out; int8 in, int8 out; uint8 too",
         )
     if not target.flags.writeable:
         raise ArgumentError(f"outputs[{index}] is read-only")

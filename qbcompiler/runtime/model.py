@@ -148,7 +148,7 @@ class Model:
 
         Shapes are matched with HWC, then CHW; a leading batch axis may be there or not and may be larger than 1 (core
         mode multi runs four images of a batch at once). Layout, batch axis and dtype of the outputs follow the inputs:
-        float in, float out; int8 codes in, codes out.
+        float16 in, float16 out; int8 or uint8 codes in, the same out.
         `outputs` may be an empty list, or arrays to be filled. Where the shape of an input fits both layouts, it is
         read as HWC with a warning; NaN is read as 0 with a warning. Each warning is given once.
         """

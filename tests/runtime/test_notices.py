@@ -73,7 +73,7 @@ def test_run_tells_on_the_console(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert told.count("notice: input 'x' holds NaN") == 1
     _, told = run(path, np.full((1, 3, 3, 3), 200, np.uint8), capsys)
     assert "notice: input 'x': uint8 values are read as codes + 128 of the program, not as pixels" in told
-    assert np.load(tmp_path / "y.npy").max() == 72
+    assert np.load(tmp_path / "y.npy").max() == 200
     _, told = run(path, np.full((1, 3, 3, 3), 5, np.int8), capsys)
     assert "int8 values are read as codes of the program" in told
 
