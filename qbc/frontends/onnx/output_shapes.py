@@ -10,6 +10,7 @@ from typing import Any
 
 import onnx
 
+PER_AXIS = ("strides", "dilations", "output_padding")
 SHAPE_ATTRIBUTES = ("output_shape", "auto_pad", "pads", "output_padding")
 
 
@@ -21,13 +22,14 @@ def write_padding(graph: Any, inferred: Any) -> bool:
     shapes = {value.name: value.type.tensor_type.shape.dim for value in (*inferred.input, *inferred.value_info)}
     weights = {tensor.name: list(tensor.dims) for tensor in inferred.initializer}
     for node, found in zip(graph.node, inferred.node, strict=True):
-        if node.op_type != "ConvTranspose" or node.domain:
+        if node.op_type != "ConvTranspose" or node.domain or len(node.input) < 2:
             continue
         attributes = {entry.name: onnx.helper.get_attribute_value(entry) for entry in node.attribute}
         sizes = [dim.dim_value for dim in shapes.get(found.input[0], ())][2:]
         kernel = attributes.get("kernel_shape") or weights.get(found.input[1], [])[2:]
         wanted = list(attributes.get("output_shape") or ())
-        if not wanted or not len(wanted) == len(sizes) == len(kernel) or 0 in sizes:
+        lists = [wanted, kernel, *(attributes[name] for name in PER_AXIS if name in attributes)]
+        if not wanted or 0 in sizes or any(len(values) != len(sizes) for values in lists):
             continue
         if all(out >= size for out, size in zip(wanted, sizes, strict=True)):
             continue
