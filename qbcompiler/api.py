@@ -182,7 +182,7 @@ class _Call:
                 _logger.warning("%s is ignored: a .mblt is parsed already", name)
                 del named[name]
         else:
-            check_backend(named.get("backend", "onnx"))
+            check_backend(named.get("backend"))
             check_shapes(named)
             _warn_of_graph_choices(named)
         return call
@@ -194,6 +194,7 @@ class _Call:
         sections, fields = settings_of(given)
         return CompileOptions(
             target=given.get("target_device"),
+            backend=None if self.is_snapshot else check_backend(given.get("backend")),
             input_shapes=shapes_of_feed(given.get("feed_dict")),
             calibration=given.get("calib_data_path"),
             random_calibration=bool(given.get("use_random_calib", False)),
@@ -223,7 +224,7 @@ def _parse(given: Mapping[str, Any], on_event: EventSink) -> CompileResult:
     source = _model_path(named.get("model"), named)
     if "mblt_save_path" not in named:
         raise ArgumentError("mblt_save_path is not given")
-    check_backend(named.get("backend", "onnx"))
+    backend = check_backend(named.get("backend"))
     check_part(source.suffix.lower() == ".mblt", named.get("model_part"), named.get("model_part_options"))
     check_shapes(named)
     _warn_of_graph_choices(named)
@@ -235,6 +236,7 @@ def _parse(given: Mapping[str, Any], on_event: EventSink) -> CompileResult:
         raise refuse("cpu_offload", "running parts of the graph on the CPU")
     options = CompileOptions(
         target=named.get("target_device"),
+        backend=backend,
         input_shapes=shapes_of_feed(named.get("feed_dict")),
         preset=named.get("config_preset"),
         compile_config=named.get("compile_config"),

@@ -22,6 +22,7 @@ from qbc.argument_types import (
     described,
 )
 from qbc.errors import ArgumentError, QBCompilerError
+from qbc.pipelines.grammar import did_you_mean
 
 Notice = Callable[[str], None]
 
@@ -130,17 +131,28 @@ def refuse(name: str, what: str) -> QBCompilerError:
     )
 
 
-def check_backend(backend: str) -> None:
-    """Accept `onnx` in any case; other documented backends are refused by name, anything else is a wrong argument."""
-    known = BACKENDS.get(str(backend).lower())
-    if known is None:
-        raise ArgumentError(f"unknown backend {backend!r}", hint=f"choose one of {', '.join(BACKENDS)}")
-    if known != "onnx":
+def check_backend(backend: str | None) -> str | None:
+    """Return the name of the frontend for a backend, in any case of letters; None where none is given.
+
+    Documented backends that no installed package has are refused by name, anything else is a wrong argument.
+    """
+    if backend is None:
+        return None
+    from qbc.frontends.registry import frontend_names, has_frontend
+
+    name = str(backend).lower()
+    known = BACKENDS.get(name, name)
+    if has_frontend(known):
+        return known
+    if name in BACKENDS:
         raise QBCompilerError(
             f"backend {known!r} is not available in this version",
             code="UNSUPPORTED_FEATURE",
             hint="export the model to ONNX",
         )
+    choices = list(dict.fromkeys([*BACKENDS, *frontend_names()]))
+    hint = did_you_mean(name, choices) or f"choose one of {', '.join(choices)}"
+    raise ArgumentError(f"unknown backend {backend!r}", hint=hint)
 
 
 def check_device(device: str, notice: Notice) -> None:

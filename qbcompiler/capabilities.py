@@ -8,6 +8,8 @@ from typing import Any
 def capabilities() -> dict[str, Any]:
     """Return commands, source formats, devices, presets, versions and problems of this installation."""
     from qbc.artifact.manifest import tool_versions
+    from qbc.driver.foreign import foreign_parts
+    from qbc.frontends.registry import frontend_names
     from qbc.pipelines.phases import PHASES, preset_names
     from qbc.targets import target_names
     from qbc.version import own_version
@@ -18,12 +20,13 @@ def capabilities() -> dict[str, Any]:
         "version": own_version(),
         "jsonl_version": PROTOCOL_VERSION,
         "commands": command_names(build_parser()),
-        "backends": ["onnx"],
+        "backends": list(frontend_names()),
         "devices": list(target_names()),
         "phases": list(PHASES),
         "presets": list(preset_names()),
+        "extensions": [str(part.extension) for part in foreign_parts()],
         "versions": tool_versions(),
-        "problems": problems(),
+        "problems": [*problems(), *(part.problem for part in foreign_parts() if part.problem is not None)],
     }
 
 

@@ -49,19 +49,25 @@ def _build_commands(commands: Any) -> None:
     _add_import(command)
     _add_quantize(command)
     _add_common(command)
-    command.add_argument("--compile-to", choices=PHASE_NAMES, default="encode", help="stop after this phase")
+    _add_compile_to(command, PHASE_NAMES)
 
     command = _command(commands, "parse", "commands.build:parse_command", "source model -> .mblt")
-    command.add_argument("--model", required=True, metavar="FILE", help="an .onnx file")
+    command.add_argument(
+        "--model", "--compile-from", required=True, metavar="FILE", help="an .onnx file, or IR text to go on from"
+    )
     command.add_argument("--output", required=True, metavar="FILE", help="the .mblt file to write")
     _add_import(command)
     _add_common(command)
+    _add_compile_to(command, PHASE_NAMES[:2])
 
     command = _command(commands, "quantize", "commands.build:quantize_command", ".mblt -> .mxq")
-    command.add_argument("--mblt", required=True, metavar="FILE", help="the .mblt file to read")
+    command.add_argument(
+        "--mblt", "--compile-from", required=True, metavar="FILE", help="a .mblt file, or IR text to go on from"
+    )
     command.add_argument("--output", metavar="FILE", help="the .mxq file to write (default: savePaths)")
     _add_quantize(command)
     _add_common(command)
+    _add_compile_to(command, PHASE_NAMES[2:])
 
 
 def _configuration_commands(commands: Any) -> None:
@@ -173,7 +179,7 @@ def _running_commands(commands: Any) -> None:
 
 
 def _add_import(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--backend", default="onnx", help="format of the source model (this version: onnx)")
+    command.add_argument("--backend", help="format of the source model: onnx, or a frontend of another package")
     command.add_argument(
         "--input-shape",
         action="append",
@@ -213,6 +219,10 @@ def _add_calibration(command: argparse.ArgumentParser) -> None:
         default=None,
         help="calibrate with random data; for smoke tests",
     )
+
+
+def _add_compile_to(command: argparse.ArgumentParser, phases: tuple[str, ...]) -> None:
+    command.add_argument("--compile-to", choices=phases, default=phases[-1], help="stop after this phase")
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:

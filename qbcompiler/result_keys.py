@@ -66,6 +66,7 @@ RESULTS = (
             "devices": "names",
             "phases": "names",
             "presets": "names",
+            "extensions": "what other packages add: kind, name, distribution",
             "versions": "of packages",
             "problems": "sentences about the installation",
         },

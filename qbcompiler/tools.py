@@ -118,22 +118,23 @@ def require_converted(module: Any) -> None:
 
 
 def validate_model(
-    model: str | Path, backend: str = "onnx", input_shapes: Mapping[str, tuple[int, ...]] | None = None
+    model: str | Path, backend: str | None = None, input_shapes: Mapping[str, tuple[int, ...]] | None = None
 ) -> dict[str, Any]:
     """Check a source model without compiling it: `inputs`, `outputs`, `layers`, `macs`, `unconverted`, `npu_mac_share`.
 
     `unconverted` lists the operators without a form on the NPU with the reason; `npu_mac_share` is the share of the
-    multiply-accumulates in operators that have one (None where there are none). Raises QBCompilerError when the
-    model is not valid.
+    multiply-accumulates in operators that have one (None where there are none). The backend follows from the suffix of
+    the file where none is given. Raises QBCompilerError when the model is not valid.
     """
     from qbc.driver.inspect import convert_in_memory, layers, signature
     from qbc.driver.samples import main_function
     from qbcompiler.arguments import check_backend
 
     source = path_of("model", model)
-    TEXT.check("backend", backend)
-    check_backend(backend)
-    module, ctx = convert_in_memory(source, _checked_shapes(input_shapes or {}))
+    if backend is not None:
+        TEXT.check("backend", backend)
+    shapes = _checked_shapes(input_shapes or {})
+    module, ctx = convert_in_memory(source, shapes, check_backend(backend))
     rows = layers(module)
     left = list(ctx.report.get("conversion", []))
     macs = sum(row["macs"] for row in rows)

@@ -19,8 +19,9 @@ from qbc.dialects.common.tensor_text import dims_text
 from qbc.driver.candidates import candidate_runs
 from qbc.driver.context import DriverContext, find_target, make_context
 from qbc.driver.dimensions import require_fixed_inputs, shapes_from_samples
+from qbc.driver.effects import Effects, programs_of
 from qbc.driver.events import Event, Progress
-from qbc.driver.files import check_source, read_module, write_ir
+from qbc.driver.files import check_source, is_source_model, read_module, write_ir
 from qbc.driver.module_state import first_phase, forget_value_names
 from qbc.driver.outputs import PHASE_SUFFIXES, check_files, check_suffix
 from qbc.driver.plan import PARSE_PHASES, QUANTIZE_PHASES, CompileOptions, Plan, make_plan
@@ -28,8 +29,8 @@ from qbc.driver.program import write_program
 from qbc.driver.records import Recorder, check_snapshot
 from qbc.driver.samples import BoundSamples, statistics_file
 from qbc.driver.side_files import configured_files, save_chosen_samples, save_config, save_preview, save_widths
-from qbc.errors import ArgumentError, OptionError, QBCompilerError, file_error
 from qbc.driver.source_map import REMOVED_REPORT, removed_of
+from qbc.errors import ArgumentError, OptionError, QBCompilerError, file_error
 from qbc.pipelines.grammar import Pipeline
 from qbc.pipelines.instrumentation import CrashReproducer, DumpOnChange, Instrumentation, Timing
 from qbc.pipelines.phases import PHASES
@@ -59,17 +60,20 @@ class CompileResult:
         return self.ctx.report
 
 
-def parse(model: str | Path, output: str | Path, options: CompileOptions | None = None) -> CompileResult:
-    """Import a source model and write a `.mblt`; needs no target and no data."""
-    return _compile(Path(model), Path(output), options or CompileOptions(), PARSE_PHASES)
+def parse(
+    model: str | Path, output: str | Path, options: CompileOptions | None = None, *, to: str = PARSE_PHASES[-1]
+) -> CompileResult:
+    """Import a source model up to and including phase `to` and write a `.mblt`; needs no target and no data."""
+    return _compile(Path(model), Path(output), options or CompileOptions(), _phases_to(to, PARSE_PHASES))
 
 
-def quantize(mblt: str | Path, output: str | Path, options: CompileOptions | None = None) -> CompileResult:
-    """Quantize a `.mblt` and write the `.mxq` for the target."""
-    options = options or CompileOptions()
-    if Path(mblt).suffix.lower() != ".mblt":
+def quantize(
+    mblt: str | Path, output: str | Path, options: CompileOptions | None = None, *, to: str = QUANTIZE_PHASES[-1]
+) -> CompileResult:
+    """Quantize a `.mblt`, or IR text from there on, up to and including phase `to`; writes the `.mxq` of the target."""
+    if Path(mblt).suffix.lower() not in (".mblt", ".mlir"):
         raise ArgumentError(f"{str(mblt)!r} is not a .mblt file", hint="parse a source model first, or use compile")
-    return _compile(Path(mblt), Path(output), options, QUANTIZE_PHASES)
+    return _compile(Path(mblt), Path(output), options or CompileOptions(), _phases_to(to, QUANTIZE_PHASES))
 
 
 def compile_model(
@@ -79,9 +83,14 @@ def compile_model(
 
     The first phase follows from the input: a `.mblt`, or IR text of any dialect, goes on where it stands.
     """
-    if to not in PHASES:
-        raise ArgumentError(f"unknown phase {to!r}", hint=f"phases are {', '.join(PHASES)}")
-    return _compile(Path(model), Path(output), options or CompileOptions(), PHASES[: PHASES.index(to) + 1])
+    return _compile(Path(model), Path(output), options or CompileOptions(), _phases_to(to, PHASES))
+
+
+def _phases_to(last: str, phases: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the phases up to and including `last`; ARGUMENT_ERROR when it is none of them."""
+    if last not in phases:
+        raise ArgumentError(f"unknown phase {last!r}", hint=f"phases are {', '.join(phases)}")
+    return phases[: phases.index(last) + 1]
 
 
 # --- one run -----------------------------------------------------------------------------------------------------
@@ -134,12 +143,17 @@ class _Run:
         self._external: dict[str, memoryview] = {}  # weight files beside the source model
 
     def run(self) -> CompileResult:
-        check_source(self.source)
+        check_source(self.source, self.options.backend)
         self._check_outputs()
         module, base = self._open()
+        self._record.begin(module)
         phases = tuple(phase for phase in self.phases if PHASES.index(phase) >= PHASES.index(first_phase(module)))
         if not phases:
             raise ArgumentError(f"{str(self.source)!r} is already past the phase {self.phases[-1]!r}")
+        if first_phase(module) not in self.phases:
+            raise ArgumentError(f"{str(self.source)!r} is not parsed yet", hint="parse it first, or use compile")
+        for notice in Effects(self.source, self.output, module, self.options, self.plan, phases).check():
+            self.ctx.notice(notice)
         has_data = self.plan.calibration is not None or self.plan.random_calibration or self._loads_statistics()
         if "quantize" in phases and not has_data:
             raise QBCompilerError(
@@ -147,8 +161,7 @@ class _Run:
                 code="NO_CALIBRATION_DATA",
                 hint="pass calib_data_path (--calib-data-path), or use_random_calib for a smoke test",
             )
-        self._record.begin(module)
-        self._set_target(base, phases)
+        self._set_target(module, base, phases)
         self._bind_samples(module)
         manifest = self._run_phases(module, base, phases)
         self._write(module, manifest, phases[-1])
@@ -177,6 +190,7 @@ class _Run:
                 raise ArgumentError(f"{str(self.source)!r} is a preview for viewing", hint="write a .mblt with parse")
             check_snapshot(self.source, opened.manifest)
             self.ctx.report["conversion"] = opened.manifest.reports.get("conversion", [])
+            self.ctx.report[REMOVED_REPORT] = removed_of(opened.manifest.reports, self.source)
             return opened.module, opened.manifest
         module = self._read_source()
         return module, self._record.of_source(self.source, self._external)
@@ -184,20 +198,24 @@ class _Run:
     def _read_source(self) -> ModuleOp:
         """Import the source; dimensions that stay symbolic may come from the first calibration sample."""
         shapes = dict(self.options.input_shapes)
-        module = read_module(self.source, self.ctx, input_shapes=shapes, external=self._external)
-        quantizes = "quantize" in self.phases and self.source.suffix.lower() == ".onnx"
+        backend, external = self.options.backend, self._external
+        module = read_module(self.source, self.ctx, input_shapes=shapes, external=external, backend=backend)
+        quantizes = "quantize" in self.phases and is_source_model(self.source)
         if not quantizes or self.plan.calibration is None:
             return module
         found = shapes_from_samples(module, self.plan.calibration, self.plan.config)
         if not found:
             return module
-            self.ctx.report[REMOVED_REPORT] = removed_of(opened.manifest.reports, self.source)
         for name, shape in found.items():
             self.ctx.notice(f"input shape {name}={dims_text(shape)} comes from the calibration samples")
-        return read_module(self.source, self.ctx, input_shapes={**found, **shapes})
+        return read_module(self.source, self.ctx, input_shapes={**found, **shapes}, backend=backend)
 
-    def _set_target(self, base: Manifest, phases: Sequence[str]) -> None:
+    def _set_target(self, module: ModuleOp, base: Manifest, phases: Sequence[str]) -> None:
         chosen = self.options.target or base.target
+        programs = programs_of(module)
+        if chosen is None and programs:
+            chosen = programs[0].target.data
+            self.ctx.notice(f"target device {chosen} comes from {str(self.source)!r}")
         if chosen is None and phases[-1] in QUANTIZE_PHASES:
             from qbc.targets import DEFAULT_TARGET, target_names
 
@@ -262,11 +280,12 @@ class _Run:
 
     def _before(self, phase: str, module: ModuleOp, manifest: Manifest) -> Manifest:
         """Do what comes before a phase: quantization needs fixed inputs and writes down how it was configured."""
+        if phase in QUANTIZE_PHASES:
+            for notice in self.plan.notices:
+                self.ctx.notice(notice)
         if phase != "quantize":
             return manifest
         require_fixed_inputs(module, is_snapshot=self.source.suffix.lower() == ".mblt")
-        for notice in self.plan.notices:
-            self.ctx.notice(notice)
         save_config(self.options.config_save_path, self.plan, self.source, self.output)
         return self._record.with_graph(manifest, module)
 

@@ -64,12 +64,22 @@ def check_source(path: Path, backend: str | None = None) -> None:
     )
 
 
+def is_source_model(path: Path) -> bool:
+    """Return whether a source of a compilation is a model to import: neither a snapshot nor IR text."""
+    return path.suffix.lower() not in (*SNAPSHOT_SUFFIXES, ".mlir")
+
+
+def is_binary(path: Path) -> bool:
+    """Return whether a file is a snapshot or a model that a frontend reads; anything else is IR text."""
+    return path.suffix.lower() in SNAPSHOT_SUFFIXES or (bool(path.suffix) and source_frontend(path) is not None)
+
+
 def source_frontend(path: Path, backend: str | None = None) -> Frontend | None:
     """Return the frontend of a source model, by name or by the suffix of the file; None for snapshots and texts.
 
     ARGUMENT_ERROR when there is no frontend of the name, or when it reads other files.
     """
-    if path.suffix.lower() in (*SNAPSHOT_SUFFIXES, ".mlir"):
+    if not is_source_model(path):
         return None
     from qbc.frontends.registry import find_frontend, frontend_for
 

@@ -47,12 +47,14 @@ def open_mblt(path: Path) -> Opened:
     return Opened(opened.module, ctx, opened.manifest)
 
 
-def convert_in_memory(source: Path, input_shapes: Mapping[str, tuple[int, ...]]) -> tuple[ModuleOp, DriverContext]:
-    """Import and convert a source model; nothing is written."""
-    check_source(source)
+def convert_in_memory(
+    source: Path, input_shapes: Mapping[str, tuple[int, ...]], backend: str | None = None
+) -> tuple[ModuleOp, DriverContext]:
+    """Import and convert a source model; nothing is written. `backend` is its frontend (by default by the suffix)."""
+    check_source(source, backend)
     plan = make_plan(CompileOptions(), PARSE_PHASES)
     ctx = make_context()
-    module = read_module(source, ctx, input_shapes=dict(input_shapes))
+    module = read_module(source, ctx, input_shapes=dict(input_shapes), backend=backend)
     for phase in PARSE_PHASES:
         run_pipeline(module, plan.pipelines[phase], ctx)
     return module, ctx

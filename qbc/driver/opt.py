@@ -26,7 +26,7 @@ from qbc.driver.blobs import sidecar
 from qbc.driver.context import DriverContext, dialect_names, make_context
 from qbc.driver.diagnostics import Diagnostic, check_expectations, diagnostics_of, expectations_of
 from qbc.driver.emit import save_weights, text_of, write_texts
-from qbc.driver.files import add_sidecar, read_module, read_text
+from qbc.driver.files import add_sidecar, is_binary, read_module, read_text
 from qbc.driver.outputs import KINDS, check_files
 from qbc.driver.reproducer import pipeline_of_reproducer, take_target_of_reproducer
 from qbc.errors import ArgumentError, QBCompilerError, file_error
@@ -174,7 +174,7 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     path = None if options.input == "-" else Path(options.input)
     _check_outputs(path, options)
-    if path is not None and path.suffix.lower() in (".onnx", ".mblt", ".mxq"):
+    if path is not None and is_binary(path):
         _check_is_text(path, options)
         return _run_binary(path, pipeline, options)
     text = sys.stdin.read() if path is None else read_text(path)

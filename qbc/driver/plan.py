@@ -30,14 +30,16 @@ QUANTIZE_PHASES = ("quantize", "lower", "encode")
 class CompileOptions:
     """What a compilation is asked to do, beside its input and output.
 
-    `calibration` is a path, a list of paths, or arrays in memory; `compile_config` a configuration object, a mapping or
-    the path of a file; `sections` are configuration sections by field name, objects or dictionaries; `arguments` are
-    single fields that go before all of them; `pipeline` an edited whole pipeline that replaces the one of preset and
-    configuration. `strict_config` makes conflicting keys of a file errors. `preview` is a
-    `.mblt` of the parsed graph for viewing only.
+    `backend` is the frontend of a source model (by default the suffix of the file tells). `calibration` is a path, a
+    list of paths, or arrays in memory; `compile_config` a configuration object, a mapping or the path of a file;
+    `sections` are configuration sections by field name, objects or dictionaries; `arguments` are single fields that go
+    before all of them; `pipeline` an edited whole pipeline that replaces the one of preset and configuration.
+    `strict_config` makes conflicting keys of a file errors. `preview` is a `.mblt` of the parsed graph for viewing
+    only.
     """
 
     target: str | Path | None = None
+    backend: str | None = None
     input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     calibration: Any = None
     random_calibration: bool = False

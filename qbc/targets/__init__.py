@@ -2,6 +2,7 @@
 
 from qbc.targets.loader import (
     DEFAULT_TARGET,
+    is_own_target,
     load_foreign_target,
     load_target,
     load_target_file,
@@ -14,6 +15,7 @@ __all__ = [
     "DEFAULT_TARGET",
     "Fact",
     "Target",
+    "is_own_target",
     "load_foreign_target",
     "load_target",
     "load_target_file",

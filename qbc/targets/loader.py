@@ -47,6 +47,11 @@ def target_names() -> tuple[str, ...]:
     return (*own, *(name for name in extension_names("target") if name not in own))
 
 
+def is_own_target(name: str) -> bool:
+    """Return whether a name, or an older one, is that of a device of this package."""
+    return name in _own_names() or name in _OLD_NAMES
+
+
 def _own_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in DIRECTORY.glob("[!_]*.yaml")))
 
@@ -68,7 +73,7 @@ def resolve_name(name: str) -> tuple[str, str | None]:
 def load_target(name: str) -> Target:
     """Load a device by its exact name; raises TARGET_ERROR for an unknown one."""
     exact, _ = resolve_name(name)
-    extension = None if exact in _own_names() else find_extension("target", exact)
+    extension = None if is_own_target(exact) else find_extension("target", exact)
     return load_target_file(DIRECTORY / f"{exact}.yaml") if extension is None else load_foreign_target(extension)
 
 

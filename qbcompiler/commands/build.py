@@ -47,9 +47,9 @@ def parse_command(options: argparse.Namespace) -> int:
 
     settings = _settings(options)
     if options.print_pipeline:
-        return _print_pipeline(settings, PARSE_PHASES)
+        return _print_pipeline(settings, PARSE_PHASES[: PARSE_PHASES.index(options.compile_to) + 1])
     _check_report(options, options.model, options.output)
-    return _show(parse(options.model, options.output, settings), options)
+    return _show(parse(options.model, options.output, settings, to=options.compile_to), options)
 
 
 def quantize_command(options: argparse.Namespace) -> int:
@@ -59,10 +59,10 @@ def quantize_command(options: argparse.Namespace) -> int:
 
     settings = _settings(options)
     if options.print_pipeline:
-        return _print_pipeline(settings, QUANTIZE_PHASES)
+        return _print_pipeline(settings, QUANTIZE_PHASES[: QUANTIZE_PHASES.index(options.compile_to) + 1])
     output = options.output or _configured(settings, "save_paths", "--output")
     _check_report(options, options.mblt, output)
-    return _show(quantize(options.mblt, output, settings), options)
+    return _show(quantize(options.mblt, output, settings, to=options.compile_to), options)
 
 
 def _check_report(options: argparse.Namespace, source: str, output: str) -> None:
@@ -83,7 +83,11 @@ def _settings(options: argparse.Namespace) -> CompileOptions:
     from qbcompiler.api import provenance_wanted
     from qbcompiler.arguments import check_backend, check_device
 
-    check_backend(getattr(options, "backend", "onnx"))
+    if options.quiet and options.verbose:
+        raise ArgumentError("--quiet and --verbose exclude each other")
+    if options.strict_config and options.compile_config is None:
+        channel().notice("strict_config has no effect: there is no configuration file")
+    backend = check_backend(getattr(options, "backend", None))
     if options.device is not None:
         check_device(options.device, channel().notice)
     paths = getattr(options, "calib_data_path", [])
@@ -91,6 +95,7 @@ def _settings(options: argparse.Namespace) -> CompileOptions:
     given = {name: getattr(options, name, None) for name in names}
     return CompileOptions(
         target=options.target_device,
+        backend=backend,
         input_shapes=parse_input_shapes(getattr(options, "input_shape", [])),
         calibration=(paths[0] if len(paths) == 1 else paths) if paths else None,
         random_calibration=bool(given["use_random_calib"]),

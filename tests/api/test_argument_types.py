@@ -137,7 +137,6 @@ def test_functions_around_compilation(tmp_path: Path, value: Any) -> None:
             lambda: list_calib_files_in_json(value),
         ],
         "name": [lambda: CompileConfig.from_preset(value)],
-        "backend": [lambda: validate_model(MODEL, value)],
         "args_pre": [lambda: make_calib(value, tmp_path, tmp_path, "a")],
         "pre_ftn": [lambda: make_calib_man(value, tmp_path, tmp_path, "a")],
         "data_dir": [lambda: make_calib_man(str, value, tmp_path, "a")],
@@ -147,6 +146,7 @@ def test_functions_around_compilation(tmp_path: Path, value: Any) -> None:
     if value is not None:
         calls["preset"] = [lambda: dump_default_config(tmp_path / "a.yaml", value)]
         calls["input_shapes"] = [lambda: validate_model(MODEL, input_shapes=value)]
+        calls["backend"] = [lambda: validate_model(MODEL, value)]
     if value not in (None, 5):
         calls["max_size"] = [lambda: make_calib_man(str, tmp_path, tmp_path, "a", value)]
     for name, group in calls.items():
