@@ -294,6 +294,8 @@ class _Exporter:
                 node.attribute.append(onnx.helper.make_attribute(name, graph))
             else:
                 node.attribute.append(self._attribute(name, value))
+        if isinstance(op, ConstantOp) and node.attribute[0].type == onnx.AttributeProto.SPARSE_TENSOR:
+            node.attribute[0].name = "sparse_value"
 
     def _attribute(self, name: str, value: Attribute) -> onnx.AttributeProto:
         proto = onnx.AttributeProto(name=name)

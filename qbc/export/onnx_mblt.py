@@ -30,7 +30,7 @@ from qbc.export import (
     onnx_mblt_shape,
 )
 from qbc.export.onnx_framework import type_proto
-from qbc.export.onnx_mblt_builder import FIRST, LAST, Emitter, GraphBuilder, Layout, dtype_of, onnx_type, to_first
+from qbc.export.onnx_mblt_builder import FIRST, LAST, Emitter, GraphBuilder, Layout, onnx_type, to_first
 from qbc.export.onnx_writer import model_pieces
 from qbc.store import BlobStore
 
@@ -262,9 +262,9 @@ class _Exporter:
 
 
 def _value_info(name: str, value: SSAValue, layout: Layout) -> onnx.ValueInfoProto:
-    if not isinstance(value.type, TensorType):  # what a framework operator makes may have no known rank
+    if not isinstance(value.type, TensorType):  # framework operators make sequences, too, and tensors of any rank
         return onnx.ValueInfoProto(name=name, type=type_proto(value.type))
     shape = shape_of(value)
     order = to_first(len(shape)) if layout == FIRST and len(shape) >= 3 else range(len(shape))
-    sizes = [shape[axis] if shape[axis] >= 0 else f"{name}_{axis}" for axis in order]
-    return helper.make_tensor_value_info(name, onnx_type(dtype_of(value)), sizes)
+    kind = TensorType(value.type.element_type, [shape[axis] for axis in order])
+    return onnx.ValueInfoProto(name=name, type=type_proto(kind, [f"{name}_{axis}" for axis in order]))

@@ -6,31 +6,43 @@ from collections.abc import Iterator
 
 import numpy as np
 import onnx
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from qbc.dialects.framework.access import read_tensor
 from qbc.dialects.framework.signature import ML_OPSET, OPSET
-from qbc.errors import QBCompilerError
 from qbc.export.onnx_framework import operator_node
 from qbc.export.onnx_mblt_builder import LAST, GraphBuilder
 
 CONSTANT = "framework.Constant"
+RANGE = "framework.Range"
 
 
 def emit(op: Operation, builder: GraphBuilder) -> None:
     """Append the node of a framework operator; its operands and results have no layout but their own."""
     if op.name == CONSTANT:
         data = read_tensor(builder.store, op.properties["value"])
-        if data is None:
-            raise QBCompilerError("a constant of this kind has no ONNX form here", code="UNSUPPORTED_OP")
-        builder.define_constant(op.results[0], np.asarray(data))
-        return
+        if data is not None:
+            builder.define_constant(op.results[0], np.asarray(data))
+            return
+        # numpy lacks its elements: the constant is a node that carries the bytes
     names = {value: builder.last(value) for value in outer_values(op)}
+    if op.name == RANGE:
+        names |= {value: _scalar(names[value], builder) for value in op.operands if _is_vector(value)}
     node = operator_node(op, builder.store, names, builder.used_names)
     node.name = builder.unique(node.name)  # values and nodes share their names here
     builder.nodes.append(node)
     for result in op.results:
         builder.define(result, names[result], LAST)
+
+
+def _is_vector(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and value.type.get_num_dims() == 1
+
+
+def _scalar(name: str, builder: GraphBuilder) -> str:
+    """Make a vector of one element a scalar: as bounds of a range both run, until a runtime knows their shape."""
+    return builder.node("Reshape", [name, builder.integers([], "scalar")])
 
 
 def outer_values(op: Operation) -> Iterator[SSAValue]:
