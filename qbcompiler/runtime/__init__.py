@@ -17,27 +17,34 @@ Nothing here talks to hardware: results are those of the integer arithmetic, tim
 from __future__ import annotations
 
 from qbcompiler.runtime.devices import Accelerator, CoreMode
-from qbcompiler.runtime.files import (
+from qbcompiler.runtime.files import LogLevel, get_available_devices, get_model_summary, set_log_level
+from qbcompiler.runtime.model import DataType, Model, Scale, load
+from qbcompiler.runtime.model_config import ModelConfig
+from qbcompiler.runtime.unavailable import (
     BatchParam,
-    LogLevel,
+    Buffer,
+    BufferInfo,
+    CacheInfo,
+    Future,
+    ModelVariantHandle,
     UnavailableError,
-    get_available_devices,
-    get_model_summary,
-    set_log_level,
     start_tracing_events,
     stop_tracing_events,
 )
-from qbcompiler.runtime.model import DataType, Model, Scale, load
-from qbcompiler.runtime.model_config import ModelConfig
 
 __all__ = [
     "Accelerator",
     "BatchParam",
+    "Buffer",
+    "BufferInfo",
+    "CacheInfo",
     "CoreMode",
     "DataType",
+    "Future",
     "LogLevel",
     "Model",
     "ModelConfig",
+    "ModelVariantHandle",
     "Scale",
     "UnavailableError",
     "get_available_devices",

@@ -33,7 +33,10 @@ class CoreMode(Enum):
 
 
 class Accelerator:
-    """A simulated device: `Accelerator(0)`, `Accelerator("aries-rb")` or `Accelerator("auto", 0)`."""
+    """A simulated device: `Accelerator(0)`, `Accelerator("aries-rb")` or `Accelerator("auto", 0)`.
+
+    There is one device of each kind, number 0; other numbers are Model_IsNotSupportedHardware (48).
+    """
 
     def __init__(self, device_name: str | int = "auto", dev_no: int = 0) -> None:
         name, number = ("auto", device_name) if is_whole(device_name) else (device_name, dev_no)
@@ -43,6 +46,8 @@ class Accelerator:
             raise hardware_error(f"unknown device {name!r}", f"choose auto or one of {', '.join(_TARGETS_OF_DEVICE)}")
         if number < 0:
             raise ArgumentError(f"device number {number} is negative")
+        if number > 0:
+            raise hardware_error(f"there is no device {number}", "one device of each kind is simulated: use number 0")
         self.device_name = name
         self.dev_no = number
 

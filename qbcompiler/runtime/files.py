@@ -26,32 +26,6 @@ class LogLevel(Enum):
     OFF = "off"
 
 
-class UnavailableError(QBCompilerError, AttributeError):
-    """A documented call that this version does not have; also an AttributeError, so `hasattr` works."""
-
-    default_code = "UNSUPPORTED_FEATURE"
-
-
-class BatchParam:
-    """Sequences of a language model in one run; not available in this version."""
-
-    def __init__(self, sequence_length: int = 0, cache_size: int = 0, cache_id: int = 0) -> None:
-        raise UnavailableError("BatchParam is not available in this version", hint="run one sequence without a cache")
-
-
-def start_tracing_events(path: str | Path) -> None:
-    """Write what the runtime does to a file; not available in this version."""
-    raise UnavailableError(
-        "start_tracing_events is not available in this version",
-        hint="`qbcompiler compile` prints the latency of layers",
-    )
-
-
-def stop_tracing_events() -> None:
-    """End what `start_tracing_events` began; not available in this version."""
-    raise UnavailableError("stop_tracing_events is not available in this version", hint="leave it out")
-
-
 def get_model_summary(mxq_path: str | Path) -> str:
     """Return the programs of a file as text: target, mode, variant, inputs, outputs, commands."""
     path = path_of("mxq_path", mxq_path)

@@ -13,8 +13,9 @@ from qbc.argument_types import described, path_of
 from qbc.errors import ArgumentError, QBCompilerError, counted
 from qbcompiler.runtime.arrays import as_arrays, deliver, run_arrays, shape_error
 from qbcompiler.runtime.devices import CLUSTERS, CORES_PER_CLUSTER, Accelerator, CoreMode, hardware_error
-from qbcompiler.runtime.files import UnavailableError, open_file, user_shape, with_layouts
-from qbcompiler.runtime.model_config import ModelConfig
+from qbcompiler.runtime.files import open_file, user_shape, with_layouts
+from qbcompiler.runtime.model_config import ModelConfig, core_name
+from qbcompiler.runtime.unavailable import missing_attribute
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,14 +26,6 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.generic]
 
-_UNAVAILABLE = frozenset(
-    {
-        *("infer_async", "infer_buffer", "infer_pinned_memory", "infer_npu_data", "acquire_input_buffer"),
-        *("acquire_output_buffer", "release_buffer", "reposition_inputs", "reposition_outputs", "dump_cache_memory"),
-        *("load_cache_memory", "filter_cache_tail", "move_cache_tail", "get_cache_infos", "get_model_variant_handle"),
-        *("get_input_buffer_info", "get_output_buffer_info"),
-    }
-)
 _HOST_TYPES = {"f32": "float32", "i32": "int32", "u8": "uint8"}
 
 
@@ -103,9 +96,7 @@ class Model:
         self._lock = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
-        if name in _UNAVAILABLE:
-            raise UnavailableError(f"Model.{name} is not available in this version", hint="use infer")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise missing_attribute("Model", name)
 
     def __enter__(self) -> Model:
         return self
@@ -267,6 +258,15 @@ class Model:
         clusters = self._config.clusters or range(CLUSTERS)
         cores = [f"{cluster}:{core}" for cluster in clusters for core in range(CORES_PER_CLUSTER)]
         return cores[: self._program.cores]
+
+    @property
+    def target_cores(self) -> list[str]:
+        """Old name of `get_target_cores()`."""
+        return self.get_target_cores()
+
+    def is_target(self, core_id: str) -> bool:
+        """Return whether a core, `cluster:core` or `device:cluster:core`, is one of `get_target_cores()`."""
+        return core_name("core_id", core_id) in self.get_target_cores()
 
     def get_num_model_variants(self) -> int:
         """Return the number of variants (input sizes) in the file."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,9 +13,9 @@ import numpy as np
 import pytest
 
 from qbc.errors import QBCompilerError
+from qbcompiler import runtime
 from qbcompiler.runtime import (
     Accelerator,
-    BatchParam,
     CoreMode,
     DataType,
     Model,
@@ -22,8 +24,6 @@ from qbcompiler.runtime import (
     get_model_summary,
     load,
     set_log_level,
-    start_tracing_events,
-    stop_tracing_events,
 )
 from tests.support.npu_programs import MAX_POOL, ProgramBuilder, conv_program, conv_reference
 
@@ -97,6 +97,8 @@ def test_facts(model: Model, path: Path) -> None:
     assert (scale.scale, scale.zero_point, scale.is_uniform, scale.is_asymmetric) == (0.5, 3, True, True)
     assert (scale.scale_list, scale.zero_points) == ([0.5], [3])
     assert model.get_core_mode() is CoreMode.Single
+    assert model.get_target_cores() == model.target_cores == ["0:0"]
+    assert [model.is_target(core) for core in ("0:0", "0:0:0", "0:1", "1:0:0")] == [True, True, False, False]
     assert model.get_num_model_variants() == 1
     assert model.get_model_path() == str(path)
     assert model.get_identifier() == "conv"
@@ -152,6 +154,30 @@ def test_config_setters_return_whether_they_took_effect() -> None:
     assert config.get_activation_slots() == 3
 
 
+def test_config_getters_tell_what_was_set() -> None:
+    config = ModelConfig()
+    assert (config.get_num_cores(), config.get_core_ids(), config.get_forced_npu_bundle_index()) == (8, [], -1)
+    assert config.set_single_core_mode(3)
+    assert (config.get_num_cores(), config.get_core_ids()) == (3, [])
+    assert config.set_single_core_mode(core_ids=["1:2", "0:0:3"])
+    assert (config.get_num_cores(), config.get_core_ids()) == (2, ["1:2", "0:3"])
+    assert config.set_multi_core_mode([1])
+    assert (config.get_num_cores(), config.get_core_ids()) == (4, [])
+    assert config.set_global4_core_mode()
+    assert config.get_num_cores() == 8
+    assert config.set_global8_core_mode()
+    assert config.get_num_cores() == 8
+    assert config.force_single_npu_bundle(2)
+    assert config.get_forced_npu_bundle_index() == 2
+
+
+def test_cores_of_other_devices_are_none_of_ours() -> None:
+    config = ModelConfig()
+    assert not config.set_single_core_mode(["1:0:0"])
+    assert not config.set_multi_core_mode(["1:0"])
+    assert config.get_core_mode() is CoreMode.Auto
+
+
 def test_statuses(path: Path, tmp_path: Path) -> None:
     config = ModelConfig()
     config.set_global8_core_mode()
@@ -160,6 +186,8 @@ def test_statuses(path: Path, tmp_path: Path) -> None:
         (lambda: Model(tmp_path / "absent.mxq"), 3),
         (lambda: Model(path).launch(Accelerator("regulus-rb")), 48),
         (lambda: Accelerator("unknown"), 48),
+        (lambda: Accelerator(7), 48),
+        (lambda: Accelerator("auto", 9), 48),
     ]
     (tmp_path / "broken.mxq").write_bytes(path.read_bytes()[:-1])
     cases.append((lambda: Model(tmp_path / "broken.mxq"), 20))
@@ -169,12 +197,36 @@ def test_statuses(path: Path, tmp_path: Path) -> None:
         assert error.value.status == status  # type: ignore[attr-defined]
 
 
-def test_what_is_missing_is_refused_by_name(model: Model) -> None:
-    assert not hasattr(model, "infer_async")
-    assert not hasattr(model, "nonsense")
-    with pytest.raises(QBCompilerError) as error:
-        model.infer_async(X)
+MISSING_CALLS = (
+    *("infer_async", "infer_async_to_float", "infer_buffer", "infer_buffer_to_float", "infer_pinned_memory"),
+    *("infer_npu_data", "acquire_input_buffer", "acquire_output_buffers", "release_buffer", "reposition_inputs"),
+    *("reposition_outputs", "get_input_buffer_info", "get_output_buffer_info", "dump_cache_memory"),
+    *("dump_cache_memory_to", "load_cache_memory", "load_cache_memory_from", "filter_cache_tail", "move_cache_tail"),
+    *("get_cache_infos", "reset_cache_memory", "get_model_variant_handle"),
+)
+
+
+@pytest.mark.parametrize("name", MISSING_CALLS)
+def test_what_is_missing_is_refused_by_name(model: Model, name: str) -> None:
+    assert not hasattr(model, name)
+    with pytest.raises(QBCompilerError, match=f"Model.{name} is not available") as error:
+        getattr(model, name)
     assert error.value.code == "UNSUPPORTED_FEATURE"
+    assert error.value.hint
+
+
+def test_what_a_configuration_lacks_is_refused_by_name() -> None:
+    config = ModelConfig()
+    for name in ("include", "exclude_all_cores", "set_manual_mode", "get_core_allocation_policy", "schedule_policy"):
+        with pytest.raises(QBCompilerError, match=f"ModelConfig.{name} is not available") as error:
+            getattr(config, name)
+        assert error.value.code == "UNSUPPORTED_FEATURE"
+    assert not hasattr(config, "nonsense")
+    assert copy.deepcopy(config) == config
+
+
+def test_wrong_use_of_infer(model: Model) -> None:
+    assert not hasattr(model, "nonsense")
     with pytest.raises(QBCompilerError, match="cache"):
         model.infer(X, cache_size=3)
     with pytest.raises(QBCompilerError, match="1 input, 2 were given"):
@@ -183,7 +235,7 @@ def test_what_is_missing_is_refused_by_name(model: Model) -> None:
 
 def test_documented_arguments(model: Model) -> None:
     """Scripts name them, and pass them by position."""
-    assert Accelerator(device_name="aries", dev_no=1).dev_no == 1
+    assert Accelerator(device_name="aries", dev_no=0).dev_no == 0
     chw, wanted = X.transpose(2, 0, 1), expected()
     for method, x, result in (
         (model.infer, X, wanted),
@@ -211,8 +263,14 @@ def test_data_types_are_names_and_members(model: Model) -> None:
     assert {"Float32", "Float16", "Int8", "Uint8", "BInt16"} <= {kind.name for kind in DataType}
 
 
-def test_functions_that_are_missing_say_so(tmp_path: Path) -> None:
-    calls = (lambda: start_tracing_events(tmp_path / "trace.json"), stop_tracing_events, lambda: BatchParam(1, 0, 0))
+def test_functions_and_classes_that_are_missing_say_so(tmp_path: Path) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: runtime.start_tracing_events(tmp_path / "trace.json"),
+        runtime.stop_tracing_events,
+        lambda: runtime.BatchParam(1, 0, 0),
+        lambda: runtime.BatchParam(sequence_length=1, cache_size=0, cache_id=0),
+        *(runtime.Future, runtime.Buffer, runtime.BufferInfo, runtime.CacheInfo, runtime.ModelVariantHandle),
+    ]
     for call in calls:
         with pytest.raises(QBCompilerError, match="is not available") as error:
             call()
@@ -235,7 +293,7 @@ def test_threads_take_turns(model: Model) -> None:
 def test_devices_and_log_levels() -> None:
     assert {"aries-rb", "regulus-ra", "regulus-rb", "regulus-rb-usb"} <= set(get_available_devices())
     assert len(Accelerator(0).get_available_cores()) == 8
-    assert Accelerator("regulus-rb", 1).get_available_cores() == ["1:0:0"]
+    assert Accelerator("regulus-rb", 0).get_available_cores() == ["0:0:0"]
     set_log_level("warn")
     with pytest.raises(QBCompilerError):
         set_log_level("loud")
