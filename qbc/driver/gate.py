@@ -1,23 +1,28 @@
-"""The numeric gate of float passes: mblt modules are run on seeded inputs before and after each pass."""
+"""The numeric gate of float passes: modules are run on seeded inputs before and after each pass.
+
+Framework modules run in onnxruntime, mblt modules operation by operation. What cannot be run is told in a notice.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Dialect
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnregisteredOp
 
+from qbc.dialects.common.graph import result_names, source_layouts
 from qbc.driver.samples import argument_attributes, input_specs, main_function
+from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext
 from qbc.pipelines.instrumentation import NumericGate
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Outputs = dict[str, npt.NDArray[Any]]
+    Array = npt.NDArray[Any]
+    Outputs = dict[str, Array]
 
 DEFAULT_TOLERANCE = 1e-4
+_RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli")
 
 
 def numeric_gate(tolerance: float = DEFAULT_TOLERANCE) -> NumericGate:
@@ -28,60 +33,120 @@ def numeric_gate(tolerance: float = DEFAULT_TOLERANCE) -> NumericGate:
 def run_float(module: ModuleOp, ctx: CompileContext) -> Outputs | None:
     """Run `@main` in float on seeded inputs; outputs come in the layout of the source model.
 
-    None for modules that are not (wholly) mblt.
+    None, with a notice, for modules that are not run: quantized and lowered ones, those with open inputs or random
+    results. Raises UNSUPPORTED_OP, or what the executing part raises, for a module that does not run.
     """
+    names = {op.op_name.data if isinstance(op, UnregisteredOp) else op.name for op in module.walk()}
+    dialects = {name.partition(".")[0] for name in names} - {"builtin", "func"}
+    if not dialects:
+        return None
+    further = sorted(dialects - {"framework", "mblt"})
+    is_mblt = not further and ("mblt" in dialects or _has_mblt_interface(module))
+    reason = f"{further[0]} modules" if further else _why_not(module, names, is_mblt)
+    if reason is not None:
+        ctx.notice(f"the numeric gate does not run {reason}: passes on them are not compared")
+        return None
+    return _run_mblt(module, ctx) if is_mblt else _run_framework(module, ctx)
+
+
+def _why_not(module: ModuleOp, names: set[str], is_mblt: bool) -> str | None:
+    """Return which float modules of this kind are not run, None for a module that is."""
+    if "func.call" in names:
+        return "modules whose functions call each other"
+    if any(name.removeprefix("framework.") in _RANDOM for name in names):
+        return "modules with random results"
+    kinds = [argument.type for argument in main_function(module).args]
+    if any(isinstance(kind, TensorType) and not kind.has_static_shape() for kind in kinds):
+        return "modules whose inputs have open dimensions (--input-shape binds them)"
+    if is_mblt and any(op.regions for op in module.walk() if op.name.startswith("framework.")):
+        return "mblt functions with branches or loops"
+    return None
+
+
+def _has_mblt_interface(module: ModuleOp) -> bool:
+    function = main_function(module)
+    return any("mblt.name" in attributes for attributes in argument_attributes(function))
+
+
+def _seeded_inputs(module: ModuleOp) -> Outputs:
+    """Return normal numbers for float inputs and zeros for the others, equal in every layout."""
     import numpy as np
 
-    from qbc.calibration.inputs import SOURCE_PERMUTATIONS
-
-    if not _is_float(module):
-        return None
-    from qbc.execute.float_torch import run
-
-    func = main_function(module)
     generator = np.random.default_rng(0)
     inputs = {}
     for spec in input_specs(module):
         source = generator.normal(size=spec.source_shape or spec.shape)
         array = source if spec.permutation is None else source.transpose(spec.permutation)
-        integer = np.dtype(spec.dtype).kind in "iub"
-        inputs[spec.name] = np.asarray(np.zeros_like(array) if integer else array, dtype=spec.dtype, order="C")
+        is_integer = np.dtype(spec.dtype).kind in "iub"
+        inputs[spec.name] = np.asarray(np.zeros_like(array) if is_integer else array, dtype=spec.dtype, order="C")
+    return inputs
+
+
+def _run_framework(module: ModuleOp, ctx: CompileContext) -> Outputs:
+    import onnxruntime
+
+    from qbc.execute.onnxruntime_errors import onnxruntime_errors
+    from qbc.export.onnx import framework_to_onnx
+
+    names = result_names(main_function(module))
+    inputs = _seeded_inputs(module)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    try:
+        model = framework_to_onnx(module, ctx.store).SerializeToString()
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        return dict(zip(names, session.run(None, inputs), strict=True))
+    except onnxruntime_errors() as error:
+        raise _refused(error) from error
+
+
+def _run_mblt(module: ModuleOp, ctx: CompileContext) -> Outputs:
+    import numpy as np
+
+    from qbc.calibration.inputs import SOURCE_PERMUTATIONS
+    from qbc.execute.float_torch import run
+
+    function = main_function(module)
+    inputs = _seeded_inputs(module)
+    try:
+        found = run(function, ctx.store, inputs)
+    except (RuntimeError, ValueError, TypeError, IndexError) as error:  # what torch raises for what does not fit
+        raise _refused(error) from error
+    layouts = source_layouts(function.res_attrs, len(function.function_type.outputs))
     outputs = {}
-    layouts = _result_layouts(func)
-    for name, value in run(func, ctx.store, inputs).items():
-        layout = layouts.get(name)
-        order = np.argsort(SOURCE_PERMUTATIONS[layout]) if layout else None
-        outputs[name] = value if order is None else value.transpose(order)
+    for name, layout in zip(result_names(function), layouts, strict=True):
+        order = None if layout is None else np.argsort(SOURCE_PERMUTATIONS[layout])
+        outputs[name] = found[name] if order is None else found[name].transpose(order)
     return outputs
 
 
-def relative_distance(reference: Outputs, measured: Outputs) -> float:
-    """Return the largest max |difference| / max |reference| over all outputs; infinite where names or shapes differ."""
-    import numpy as np
+def _refused(error: Exception) -> QBCompilerError:
+    if isinstance(error, QBCompilerError):
+        return error
+    return QBCompilerError(f"it does not run: {' '.join(str(error).split())[:200]}", code="UNSUPPORTED_OP")
 
+
+def relative_distance(reference: Outputs, measured: Outputs) -> float:
+    """Return the largest max |difference| / max |reference| over all outputs; infinite where names or shapes differ.
+
+    Elements that are not numbers, and infinite ones, must be the same in both.
+    """
     if reference.keys() != measured.keys():
         return float("inf")
-    worst = 0.0
-    for name, wanted in reference.items():
-        if wanted.shape != measured[name].shape:
-            return float("inf")
-        scale = max(float(np.abs(wanted).max(initial=0.0)), 1e-30)
-        worst = max(worst, float(np.abs(wanted - measured[name]).max(initial=0.0)) / scale)
-    return worst
+    return max((_distance(wanted, measured[name]) for name, wanted in reference.items()), default=0.0)
 
 
-def _is_float(module: ModuleOp) -> bool:
-    dialects = {Dialect.split_name(op.name)[0] for op in module.walk() if "." in op.name}
-    if dialects - {"builtin", "func", "mblt"}:
-        return False
-    return any("mblt.name" in attributes for attributes in argument_attributes(main_function(module)))
+def _distance(wanted: Array, got: Array) -> float:
+    import numpy as np
 
-
-def _result_layouts(func: FuncOp) -> dict[str, str]:
-    layouts: dict[str, str] = {}
-    for entry in func.res_attrs.data if func.res_attrs is not None else ():
-        attributes: dict[str, Attribute] = dict(getattr(entry, "data", {}))
-        name, layout = attributes.get("mblt.name"), attributes.get("mblt.source_layout")
-        if isinstance(name, StringAttr) and isinstance(layout, StringAttr):
-            layouts[name.data] = layout.data
-    return layouts
+    if np.shape(wanted) != np.shape(got):
+        return float("inf")
+    if np.asarray(wanted).dtype.kind not in "biuf" or np.asarray(got).dtype.kind not in "biuf":
+        return 0.0 if np.array_equal(wanted, got) else float("inf")
+    expected, found = np.asarray(wanted, np.float64), np.asarray(got, np.float64)
+    finite = np.isfinite(expected)
+    if not np.array_equal(expected[~finite], found[~finite], equal_nan=True) or not np.isfinite(found[finite]).all():
+        return float("inf")
+    scale = max(float(np.abs(expected[finite]).max(initial=0.0)), 1e-30)
+    return float(np.abs(expected[finite] - found[finite]).max(initial=0.0)) / scale

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
 
 from qbc.dialects.common.graph import LETTERBOXED, NORMALIZED, division_factor
 from qbc.dialects.common.tensor_text import dims_text, source_dims
@@ -143,7 +144,6 @@ def argument_attributes(func: FuncOp) -> list[dict[str, Attribute]]:
 def input_specs(module: ModuleOp, binding: str = "bind them with") -> list[InputSpec]:
     """Return what each graph input accepts; open dimensions are SHAPE_ERROR, `binding` begins the hint."""
     from qbc.calibration import InputSpec
-    from qbc.dialects.blob import dtype_name
 
     func = main_function(module)
     specs = []
@@ -157,7 +157,7 @@ def input_specs(module: ModuleOp, binding: str = "bind them with") -> list[Input
             InputSpec(
                 name,
                 tuple(kind.get_shape()),
-                dtype_name(kind.element_type),
+                _sample_dtype(name, kind.element_type),
                 layout,
                 division_factor(func, index),
                 NORMALIZED in attributes,
@@ -165,6 +165,19 @@ def input_specs(module: ModuleOp, binding: str = "bind them with") -> list[Input
             )
         )
     return specs
+
+
+def _sample_dtype(name: str, element: Attribute) -> str:
+    from qbc.dialects.blob import dtype_name
+
+    try:
+        return dtype_name(element)
+    except VerifyException:
+        raise QBCompilerError(
+            f"input {name!r} has elements of type {element}, which samples cannot have",
+            code="UNSUPPORTED_FEATURE",
+            hint="change the source model",
+        ) from None
 
 
 def _open_input(name: str, kind: Attribute, layout: str | None, binding: str) -> QBCompilerError:

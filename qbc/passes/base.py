@@ -75,6 +75,7 @@ class Pass(ABC):
     anchor: ClassVar[str]  # operation the pass runs on: builtin.module, func.func or npu.program
     needs: ClassVar[tuple[str, ...]] = ()  # dialects or levels (qbc.passes.levels), one of which must be present
     produces: ClassVar[tuple[str, ...]] = ()
+    changes_interface: ClassVar[bool] = False  # whether it is meant to change what a module takes or returns
 
     @abstractmethod
     def run(self, op: Any, ctx: CompileContext) -> None:

@@ -198,9 +198,10 @@ Distance = Callable[[Any, Any], float]
 class NumericGate(Instrumentation):
     """Finds the pass that changes what the module computes.
 
-    `measure` evaluates the module (None where it cannot be evaluated in this form) and `distance` compares two
-    evaluations; both are given from outside, so this module knows no numerics. A pass after which the distance to the
-    first evaluation is above `tolerance` is an error (INTERNAL_ERROR).
+    `measure` evaluates the module (None for a form that is not evaluated) and `distance` compares two evaluations; both
+    are given from outside, so this module knows no numerics. A pass after which the distance to the first evaluation is
+    above `tolerance`, or after which the module cannot be evaluated any more, is an error (INTERNAL_ERROR). A module
+    that cannot be evaluated from the start is a notice.
     """
 
     measure: Measure
@@ -210,19 +211,34 @@ class NumericGate(Instrumentation):
     _reference: Any = None
 
     def before_pass(self, step: Step, module: ModuleOp, ctx: CompileContext) -> None:
-        if self._reference is None:
+        if self._reference is not None:
+            return
+        try:
             self._reference = self.measure(module, ctx)
+        except QBCompilerError as error:
+            ctx.notice(f"the numeric gate cannot run the module, passes are not compared: {error.describe()}")
 
     def after_pass(self, step: Step, module: ModuleOp, ctx: CompileContext, seconds: float) -> None:
-        measured = self.measure(module, ctx) if self._reference is not None else None
+        if self._reference is None:
+            return
+        if step.instance.changes_interface:
+            ctx.notice(f"the numeric gate does not compare {step.name}, which changes inputs or outputs")
+            self._reference = None
+            return
+        try:
+            measured = self.measure(module, ctx)
+        except QBCompilerError as error:
+            raise _gate_error(step, f"the module cannot be run after the pass: {error.describe()}") from error
         if measured is None:
             return
         distance = self.distance(self._reference, measured)
         self.rows.append((step.name, distance))
         if not distance <= self.tolerance:
-            error = QBCompilerError(
-                f"the outputs differ by {distance:.3g} of their range after the pass, allowed is {self.tolerance:.3g}",
-                code="INTERNAL_ERROR",
-            )
-            error.pass_name = step.name
-            raise error
+            limit = f"allowed is {self.tolerance:.3g}"
+            raise _gate_error(step, f"the outputs differ by {distance:.3g} of their range after the pass, {limit}")
+
+
+def _gate_error(step: Step, message: str) -> QBCompilerError:
+    error = QBCompilerError(message, code="INTERNAL_ERROR")
+    error.pass_name = step.name
+    return error

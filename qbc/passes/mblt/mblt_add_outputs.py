@@ -38,6 +38,7 @@ class AddOutputsPass(FunctionPass):
 
     name = "mblt-add-outputs"
     needs = ("mblt",)
+    changes_interface = True
     layers: tuple[str, ...] = ()
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:

@@ -49,6 +49,7 @@ class FuseLetterboxPass(FunctionPass):
 
     name = "mblt-fuse-letterbox"
     needs = ("mblt",)
+    changes_interface = True
     height: int = 640
     width: int = 640
     source_height: int = 1280

@@ -53,6 +53,7 @@ class FuseNormalizePass(FunctionPass):
 
     name = "mblt-fuse-normalize"
     needs = ("mblt",)
+    changes_interface = True
     mean: tuple[float, ...] = (0.0,)
     std: tuple[float, ...] = (1.0,)
     scale: float = 255.0
