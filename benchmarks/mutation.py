@@ -3,8 +3,8 @@
     python -m benchmarks.mutation [--count 200] [--seed 0]
 
 Every compiled loop of `qbc.kernels` is mutated one place at a time (arithmetic operator, comparison, shift direction,
-integer constant), and the random calls of `tests/oracle` run against it in a forked process. A mutant is caught when
-codes differ, an error is raised, or its CPU time runs out. Mutants that survive are printed. Places where a change
+integer constant), and the random calls of `tests/oracle_checks` run against it in a forked process. A mutant is caught
+when codes differ, an error is raised, or its CPU time runs out. Mutants that survive are printed. Places where a change
 gives an equivalent program are listed below with the reason and left out; all others that cannot change a result count
 as survivors, so the figure is a lower bound.
 """
@@ -32,9 +32,9 @@ from numba.core.dispatcher import Dispatcher
 import qbc.kernels
 from benchmarks.measure import Row, show
 from qbc.kernels import FAMILY_KINDS
-from tests.oracle.calls import CASES
-from tests.oracle.compare import assert_equal_codes
-from tests.oracle.integer_helpers import check_helpers
+from tests.oracle_checks.calls import CASES
+from tests.oracle_checks.compare import assert_equal_codes
+from tests.oracle_checks.integer_helpers import check_helpers
 
 CALLS_PER_KIND = 40
 CPU_LIMIT_S = 40

@@ -20,7 +20,7 @@ def rows(quick: bool) -> Iterator[Row]:
     """Yield one row for each network."""
     single_thread()
     from qbc.runtime.load import load
-    from tests.oracle.program import differing_records
+    from tests.oracle_checks.program import differing_records
     from tests.support.networks import NETWORKS, compiled
 
     for name in SMALL if quick else NETWORKS:

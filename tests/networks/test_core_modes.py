@@ -12,7 +12,7 @@ import pytest
 from qbc.modes import CORE_MODES
 from qbc.runtime import LoadedModel, Simulator, open_model
 from qbcompiler.runtime import Accelerator, Model, ModelConfig
-from tests.oracle.program import differing_records
+from tests.oracle_checks.program import differing_records
 from tests.support.networks import NETWORKS, calibration, compiled, scratch
 
 IN_CI = ("digits", "kws", "det160")

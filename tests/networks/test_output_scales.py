@@ -18,7 +18,7 @@ from qbc.runtime import Simulator, load
 from qbcompiler import mxq_compile
 from qbcompiler.runtime import Accelerator, Model, ModelConfig, get_model_summary
 from tests.models import heads
-from tests.oracle.program import differing_records
+from tests.oracle_checks.program import differing_records
 from tests.support.networks import NETWORKS, calibration, scratch
 
 PER_CHANNEL = ("raw:0", "anchors:0", "boxes:0")

@@ -29,7 +29,7 @@ from qbc.runtime.load import load
 from qbc.store import read_container, write_container
 from qbcompiler.runtime import Accelerator, Model, ModelConfig
 from tests.oracle import run
-from tests.oracle.calls import CASES
+from tests.oracle_checks.calls import CASES
 from tests.support.npu_programs import conv_program
 
 MODES = tuple(CORE_MODES)

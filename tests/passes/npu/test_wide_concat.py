@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from qbc.dialects.npu.shape import ConcatOp
 from qbc.runtime import load
 from qbcompiler import mxq_compile
-from tests.oracle.program import differing_records
+from tests.oracle_checks.program import differing_records
 
 MOST = ConcatOp.INPUTS[1]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle.random_values import Case, Rng, codes, make_call, multiplier, near, output, types, zero_point
+from tests.oracle_checks.random_values import Case, Rng, codes, make_call, multiplier, near, output, types, zero_point
 
 
 def _window(rng: Rng, dilated: bool) -> tuple[dict[str, Any], tuple[int, ...], tuple[int, ...]]:

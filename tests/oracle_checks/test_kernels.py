@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from qbc.kernels import FAMILY_KINDS, KernelCall
-from tests.oracle.calls import CASES
-from tests.oracle.compare import assert_equal_codes, kernel_codes, oracle_codes, spec
-from tests.oracle.integer_helpers import check_helpers
+from tests.oracle_checks.calls import CASES
+from tests.oracle_checks.compare import assert_equal_codes, kernel_codes, oracle_codes, spec
+from tests.oracle_checks.integer_helpers import check_helpers
 
 RUNS = 60
 NOT_INTEGER = {"quantize", "dequantize"}  # the host boundary is float, see tests/kernels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.oracle.calls_functions import (
+from tests.oracle_checks.calls_functions import (
     add,
     div,
     extremum,
@@ -19,9 +19,9 @@ from tests.oracle.calls_functions import (
     softmax,
     where,
 )
-from tests.oracle.calls_movement import concat, expand, gather, pad, reshape, slice_codes, tile, transpose
-from tests.oracle.calls_products import conv2d, linear, matmul, transpose_conv2d
-from tests.oracle.calls_windows import (
+from tests.oracle_checks.calls_movement import concat, expand, gather, pad, reshape, slice_codes, tile, transpose
+from tests.oracle_checks.calls_products import conv2d, linear, matmul, transpose_conv2d
+from tests.oracle_checks.calls_windows import (
     arg_max,
     avg_pool2d,
     max_pool2d,
@@ -31,7 +31,7 @@ from tests.oracle.calls_windows import (
     resize_linear,
     resize_nearest,
 )
-from tests.oracle.random_values import Case, Rng
+from tests.oracle_checks.random_values import Case, Rng
 
 CASES: dict[str, Callable[[Rng], Case]] = {
     "conv2d": conv2d,

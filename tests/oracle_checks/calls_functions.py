@@ -9,7 +9,18 @@ import numpy as np
 
 from qbc.kernels import CODE_RANGES
 from tests.oracle.arithmetic import log2_nodes
-from tests.oracle.random_values import Case, Rng, clamps, codes, make_call, multiplier, near, output, types, zero_point
+from tests.oracle_checks.random_values import (
+    Case,
+    Rng,
+    clamps,
+    codes,
+    make_call,
+    multiplier,
+    near,
+    output,
+    types,
+    zero_point,
+)
 
 
 def _broadcast_pair(rng: Rng) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:

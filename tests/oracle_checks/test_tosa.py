@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from qbc.kernels import KernelCall
-from tests.oracle.compare import kernel_codes, oracle_codes, spec
-from tests.oracle.random_values import codes
-from tests.oracle.random_values import multiplier as any_multiplier
-from tests.oracle.tosa import Program
+from tests.oracle_checks.compare import kernel_codes, oracle_codes, spec
+from tests.oracle_checks.random_values import codes
+from tests.oracle_checks.random_values import multiplier as any_multiplier
+from tests.oracle_checks.tosa import Program
 
 RESCALE = (
     "scale32 = true, rounding_mode = SINGLE_ROUND, per_channel = {}, input_unsigned = false, output_unsigned = false"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qbc.runtime.load import load
-from tests.oracle.program import differing_records
+from tests.oracle_checks.program import differing_records
 from tests.support.networks import NETWORKS, compiled
 
 IN_CI = ("digits", "resnet8", "vww", "kws", "ad", "det160")

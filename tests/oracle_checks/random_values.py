@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qbc.kernels import CODE_RANGES, KernelCall
-from tests.oracle.compare import spec
+from tests.oracle_checks.compare import spec
 
 Case = tuple[KernelCall, list[np.ndarray]]
 Rng = np.random.Generator

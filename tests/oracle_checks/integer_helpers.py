@@ -16,7 +16,7 @@ from qbc.kernels.integers import between_nodes, bit_length, floor_quotient, inte
 from qbc.kernels.normalization import _exponential, _exponentials, _inverse_root, _logarithm
 from qbc.kernels.storage import store_codes
 from tests.oracle.arithmetic import log2_nodes, softmax_exponentials
-from tests.oracle.compare import spec
+from tests.oracle_checks.compare import spec
 
 
 def check_roots(rng: np.random.Generator, count: int) -> None:

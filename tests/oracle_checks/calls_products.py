@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle.random_values import Case, Rng, codes, make_call, multiplier, output, types, zero_point
+from tests.oracle_checks.random_values import Case, Rng, codes, make_call, multiplier, output, types, zero_point
 
 
 def _channels(
