@@ -53,6 +53,9 @@ def avg_pool2d(rng: Rng) -> Case:
 
 def _reduction(rng: Rng) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     shape = tuple(int(n) for n in rng.integers(1, 7, int(rng.integers(1, 5))))
+    if rng.random() < 0.3:  # few elements behind the reduced axis
+        shape, axes = (*shape[:2], int(rng.integers(1, 4))), (len(shape[:2]) - 1,)
+        return shape, axes, tuple(1 if i in axes else n for i, n in enumerate(shape))
     count = int(rng.integers(1, len(shape) + 1))
     axes = tuple(sorted(int(a) for a in rng.choice(len(shape), count, replace=False)))
     return shape, axes, tuple(1 if i in axes else n for i, n in enumerate(shape))
