@@ -16,7 +16,7 @@
 // ONE: npu.program @main({{.*}} mode("single")
 // ONE-NOT: npu.program
 // TARGET: error[TARGET_ERROR]: regulus-ra has no core mode 'multi'
-// NAME: error[ARGUMENT_ERROR]: unknown core mode 'fast'
+// NAME: error[PIPELINE_ERROR]: pass 'npu-assign-mode': mode is 'fast', it must be one of single,
 npu.program @main(%x: !npu.t<1x4x4x2xi8>) target("aries-rb") mode("single") variant(0) inputs(#npu.host<"x", f32, 0.5 : 0>) outputs(#npu.host<"y", f32, 0.25 : 0>) {
   npu.return %x : !npu.t<1x4x4x2xi8>
 }

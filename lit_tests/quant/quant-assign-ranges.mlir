@@ -11,7 +11,7 @@
 // SYMMETRIC:      quant.params "r0" {{.*}}zero_point = 0,
 // SYMMETRIC-NEXT: quant.params "r1" {{.*}}zero_point = 0,
 // EMPTY: error[QUANTIZATION_ERROR]: row 'r0' has no statistics
-// MODE: error[PIPELINE_ERROR]: mode 7 is unknown
+// MODE: error[PIPELINE_ERROR]: pass 'quant-assign-ranges': mode is 7, it must be one of 0, 1, 2
 quant.params "r0"
 quant.params "r1"
 quant.params "r2" {storage = i8, scale = 0.003921569 : f32, zero_point = -128, fixed}

@@ -4,7 +4,7 @@
 // Without statistics nothing is tied.
 // CHECK: quant.params "a" {storage = i8}
 // CHECK-NEXT: quant.params "b" {storage = i8}
-// WRONG: error[ARGUMENT_ERROR]: tie-ratio is at least 1
+// WRONG: error[PIPELINE_ERROR]: pass 'quant-group-scales': tie-ratio is 0.5, it must be at least 1
 quant.params "a" {storage = i8}
 quant.params "b" {storage = i8}
 func.func @main(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {

@@ -108,6 +108,14 @@ def check_options(low: float, high: float = math.inf, **options: float) -> None:
             raise ValueError(f"{name.replace('_', '-')} is {value}, it must be {wanted}")
 
 
+def check_choice(option: str, value: object, choices: Iterable[object]) -> None:
+    """Raise ValueError unless the value of an option is one of `choices`; for `__post_init__` of passes."""
+    known = list(choices)
+    if value not in known:
+        wanted = ", ".join(map(str, known))
+        raise ValueError(f"{option} is {value!r}, it must be {'one of ' if len(known) > 1 else ''}{wanted}")
+
+
 # --- locations -------------------------------------------------------------------------------------------------
 
 
@@ -227,6 +235,7 @@ __all__ = [
     "SampleSource",
     "VerifyException",
     "array_of",
+    "check_choice",
     "check_options",
     "erase_dead_ops",
     "fuse_locations",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -61,7 +62,11 @@ class FuseNormalizePass(FunctionPass):
     exclude: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if min(self.std, default=0.0) <= 0 or self.scale <= 0:
+        if not self.mean or not self.std:
+            raise ValueError("mean and std need a value for all channels, or one for each")
+        if not all(map(math.isfinite, (*self.mean, *self.std, self.scale))):
+            raise ValueError("mean, std and scale must be finite")
+        if min(*self.std, self.scale) <= 0:
             raise ValueError("std and scale must be positive")
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:

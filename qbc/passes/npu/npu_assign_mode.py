@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import StringAttr
 
 from qbc.dialects.npu import ProgramOp
-from qbc.errors import ArgumentError, QBCompilerError
+from qbc.errors import QBCompilerError
 from qbc.modes import ALL, MODE_NAMES, SINGLE
-from qbc.passes.base import CompileContext
+from qbc.passes.base import CompileContext, check_choice
 from qbc.passes.npu.programs import ProgramPass, target_of
 
 
@@ -27,10 +27,10 @@ class NpuAssignMode(ProgramPass):
     name = "npu-assign-mode"
     mode: str = SINGLE
 
+    def __post_init__(self) -> None:
+        check_choice("mode", self.mode, (*MODE_NAMES, ALL))
+
     def run(self, op: ProgramOp, ctx: CompileContext) -> None:
-        if self.mode not in (*MODE_NAMES, ALL):
-            choices = ", ".join((*MODE_NAMES, ALL))
-            raise ArgumentError(f"unknown core mode {self.mode!r}", hint=f"choose one of {choices}")
         target = target_of(ctx)
         if self.mode != ALL and self.mode not in target.modes:
             raise QBCompilerError(

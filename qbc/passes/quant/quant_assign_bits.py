@@ -12,8 +12,8 @@ from xdsl.ir import SSAValue
 
 from qbc.dialects.common.graph import argument_names, result_names
 from qbc.dialects.quant import DequantizeOp, ParamsOp, ParamTable, QuantizeOp
-from qbc.errors import ArgumentError, QBCompilerError
-from qbc.passes.base import CompileContext, ModulePass, source_names
+from qbc.errors import QBCompilerError
+from qbc.passes.base import CompileContext, ModulePass, check_choice, source_names
 from qbc.passes.layer_names import matching_names
 
 PRESETS = {"w8a8": "i8", "w8a16": "i16"}
@@ -43,11 +43,12 @@ class QuantAssignBits(ModulePass):
     preset: str = "w8a8"
     activation16: tuple[str, ...] = ()
 
-    def run(self, op: ModuleOp, ctx: CompileContext) -> None:
+    def __post_init__(self) -> None:
         if self.preset in _LATER:
             raise QBCompilerError(f"preset {self.preset} is not available yet", code="UNSUPPORTED_FEATURE")
-        if self.preset not in PRESETS:
-            raise ArgumentError(f"preset {self.preset!r} is unknown; known: {', '.join(PRESETS)}")
+        check_choice("preset", self.preset, PRESETS)
+
+    def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         table = ParamTable(op)
         wide = self._wide_rows(op, table)
         for row in table:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from xdsl.dialects.builtin import ModuleOp
 
 from qbc.dialects.quant import ParamTable
-from qbc.errors import QBCompilerError
-from qbc.passes.base import CompileContext, ModulePass, check_options
+from qbc.passes.base import CompileContext, ModulePass, check_choice, check_options
 from qbc.passes.quant.row_ranges import assign_encoding, clip_flat_zones
 
 if TYPE_CHECKING:
@@ -55,7 +54,11 @@ class QuantAssignRanges(ModulePass):
     flat_zones: bool = True
 
     def __post_init__(self) -> None:
-        check_options(0, 1, percentile=self.percentile, min_clip_ratio=self.min_clip_ratio)
+        check_choice("mode", self.mode, MODES)
+        check_choice("method", self.method, METHODS)
+        check_options(0, 1, min_clip_ratio=self.min_clip_ratio)
+        if not 0.5 < self.percentile <= 1.0:
+            raise ValueError(f"percentile is {self.percentile}, it must be above 0.5 and at most 1")
         check_options(0, spared=self.spared, output_margin=self.output_margin)
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
@@ -75,16 +78,6 @@ class QuantAssignRanges(ModulePass):
     def _options(self) -> RangeOptions:
         from qbc.algorithms.ranges import RangeOptions
 
-        if self.mode not in MODES:
-            raise QBCompilerError(f"mode {self.mode} is unknown", code="PIPELINE_ERROR", hint="use 0, 1 or 2")
-        if self.method not in METHODS:
-            raise QBCompilerError(f"method {self.method} is unknown", code="PIPELINE_ERROR", hint="use 0, 1, 2 or 3")
-        if not 0.5 < self.percentile <= 1.0:
-            raise QBCompilerError(
-                f"percentile {self.percentile} is out of range",
-                code="PIPELINE_ERROR",
-                hint="use a number above 0.5, at most 1",
-            )
         return RangeOptions(self.mode, self.percentile, self.spared, self.min_clip_ratio, self.output_margin)
 
     def _notice_short_tails(self, ctx: CompileContext) -> None:

@@ -11,8 +11,7 @@ from xdsl.ir import Attribute
 from qbc.dialects import quant
 from qbc.dialects.blob import write_blob
 from qbc.dialects.quant.base import integer
-from qbc.errors import QBCompilerError
-from qbc.passes.base import CompileContext, ModulePass, array_of, pass_error, source_names
+from qbc.passes.base import CompileContext, ModulePass, array_of, check_choice, pass_error, source_names
 from qbc.passes.layer_names import matching_names
 from qbc.passes.quant.kept_statistics import INPUT_MEAN
 
@@ -45,11 +44,10 @@ class QuantBiasCorrection(ModulePass):
     layers: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        check_choice("target", self.target, TARGETS)
+
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
-        if self.target not in TARGETS:
-            raise QBCompilerError(
-                f"target {self.target!r} is unknown", code="PIPELINE_ERROR", hint='use target="weight"'
-            )
         for layer in self._chosen([inner for inner in op.walk() if isinstance(inner, quant.WeightedOp)]):
             layer.properties["bias_delta"] = bias_delta(layer, ctx)
             ctx.count("layers")

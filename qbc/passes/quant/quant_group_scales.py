@@ -10,8 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from qbc.dialects import quant
 from qbc.dialects.quant import ParamsOp, ParamTable
-from qbc.errors import ArgumentError
-from qbc.passes.base import CompileContext, ModulePass
+from qbc.passes.base import CompileContext, ModulePass, check_choice, check_options
 from qbc.passes.quant.legality import GROUP_METHODS, SHARED_BY_UNION, ZERO_POINT_METHODS, quant_ops
 from qbc.passes.quant.row_statistics import read_statistics, unite_statistics
 
@@ -40,11 +39,11 @@ class QuantGroupScales(ModulePass):
     method: int = 3
     tie_ratio: float = 1.4
 
+    def __post_init__(self) -> None:
+        check_choice("method", self.method, range(4))
+        check_options(1, tie_ratio=self.tie_ratio)
+
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
-        if self.method not in (0, 1, 2, 3):
-            raise ArgumentError(f"calibration method is 0, 1, 2 or 3, not {self.method}")
-        if self.tie_ratio < 1.0:
-            raise ArgumentError(f"tie-ratio is at least 1, not {self.tie_ratio}")
         if self.method in GROUP_METHODS:
             return  # everything that must agree shares a row since the conversion
         table = ParamTable(op)

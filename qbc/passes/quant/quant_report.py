@@ -44,7 +44,7 @@ class QuantReport(ModulePass):
     isolated: bool = True
 
     def __post_init__(self) -> None:
-        check_options(0, samples=self.samples)
+        check_options(1, samples=self.samples)
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         from qbc.report.accuracy import AccuracyReport

@@ -8,8 +8,8 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ModuleOp
 
 from qbc.dialects.quant import level
-from qbc.errors import ArgumentError, QBCompilerError
-from qbc.passes.base import CompileContext, ModulePass
+from qbc.errors import QBCompilerError
+from qbc.passes.base import CompileContext, ModulePass, check_choice
 from qbc.passes.quant.level_rules import LEVELS, violations
 
 
@@ -32,10 +32,11 @@ class QuantVerify(ModulePass):
 
     level: str = "materialized"
 
+    def __post_init__(self) -> None:
+        check_choice("level", self.level, (*LEVELS, "auto"))
+
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         wanted = level(op) if self.level == "auto" else self.level
-        if wanted not in LEVELS:
-            raise ArgumentError(f"level is {', '.join(LEVELS)} or auto, not {self.level!r}")
         found = violations(op, ctx, wanted)
         if not found:
             return

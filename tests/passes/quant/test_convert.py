@@ -178,8 +178,3 @@ def test_a_dynamic_shape_is_refused() -> None:
     with pytest.raises(QBCompilerError, match="not fixed") as caught:
         ConvertMbltToQuant().run(module, make_context())
     assert caught.value.code == "SHAPE_ERROR"
-
-
-def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(QBCompilerError, match="calibration method"):
-        convert(lambda g: g.add(mblt.ReluOp.of(g.args[0])), method=4)

@@ -86,7 +86,6 @@ def test_assign_bits_fills_rows_and_keeps_fixed_ones() -> None:
     ("options", "code", "text"),
     [
         ({"activation16": ("fc2",)}, "ARGUMENT_ERROR", "fc1"),
-        ({"preset": "w3"}, "ARGUMENT_ERROR", "unknown"),
         ({"preset": "w4a8"}, "UNSUPPORTED_FEATURE", "not available"),
     ],
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from xdsl.parser import Parser
@@ -55,13 +53,6 @@ def test_ranges_need_statistics() -> None:
     with pytest.raises(QBCompilerError) as caught:
         QuantAssignRanges().run(network.module, network.ctx)
     assert caught.value.code == "QUANTIZATION_ERROR"
-
-
-@pytest.mark.parametrize("options", [{"mode": 3}, {"method": 4}, {"percentile": 0.2}])
-def test_wrong_options_are_refused(network: CalibratedNetwork, options: dict[str, Any]) -> None:
-    with pytest.raises(QBCompilerError) as caught:
-        QuantAssignRanges(**options).run(network.module, network.ctx)
-    assert caught.value.code == "PIPELINE_ERROR"
 
 
 def test_fixed_rows_are_kept(network: CalibratedNetwork) -> None:

@@ -12,8 +12,8 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from qbc.dialects import mblt, quant
 from qbc.dialects.common.tensor_text import dims_text
 from qbc.dialects.framework import operator
-from qbc.errors import ArgumentError, QBCompilerError
-from qbc.passes.base import CompileContext, ModulePass, source_names
+from qbc.errors import QBCompilerError
+from qbc.passes.base import CompileContext, ModulePass, check_choice, source_names
 from qbc.passes.quant.convert_mblt_to_quant import direct, rewrites
 from qbc.passes.quant.convert_mblt_to_quant.builder import Builder, Handler, is_float, quant_type, shape_of
 from qbc.passes.quant.convert_mblt_to_quant.rows import assign_rows
@@ -52,9 +52,10 @@ class ConvertMbltToQuant(ModulePass):
 
     method: int = 3
 
+    def __post_init__(self) -> None:
+        check_choice("method", self.method, range(4))
+
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
-        if self.method not in (0, 1, 2, 3):
-            raise ArgumentError(f"calibration method is 0, 1, 2 or 3, not {self.method}")
         functions = [inner for inner in op.body.block.ops if isinstance(inner, FuncOp) and not _on_host(inner)]
         check_convertible(functions, ctx.report.get("conversion", ()))
         for function in functions:
