@@ -160,7 +160,7 @@ class Effects:
         """Name the phases whose passes an edited pipeline text has in vain."""
         if self.options.pipeline is None:
             return
-        parts = split_by_phase(parse_pipeline(self.options.pipeline))
+        parts = split_by_phase(parse_pipeline(self.options.pipeline), self.phases[0])
         left = [phase for phase in PHASES if parts[phase].calls() and phase not in self.phases]
         if left:
             names = ", ".join(call.name for call in parts[left[0]].calls()[:3])

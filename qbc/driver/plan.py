@@ -197,7 +197,7 @@ def _pipelines(
 
 
 def _edited(text: str, phases: tuple[str, ...]) -> dict[str, Pipeline]:
-    parts = split_by_phase(parse_pipeline(text))
+    parts = split_by_phase(parse_pipeline(text), phases[0])
     beyond = [call for phase in PHASES[PHASES.index(phases[-1]) + 1 :] for call in parts[phase].calls()]
     if beyond:
         raise PipelineError(f"pass {beyond[0].name!r} comes after the phase {phases[-1]!r}, the last one to run")

@@ -30,6 +30,7 @@ _MADE_BY = {
     "npu.buffers": "npu-assign-buffers",
 }
 LEVELS = tuple(_MADE_BY)
+_OWN_DIALECTS = frozenset(name.partition(".")[0] for name in LEVELS)
 
 
 def check_needs(instance: Pass, module: ModuleOp) -> None:
@@ -114,6 +115,8 @@ def _advice(needs: tuple[str, ...], present: set[str]) -> str:
     wanted = next((name for name in LEVELS if any(name == need or name.startswith(f"{need}.") for need in needs)), None)
     if wanted is None:
         return "run a conversion to that dialect first"
+    if not any(name.partition(".")[0] in _OWN_DIALECTS for name in present):
+        return f"run a pass that turns {_listed(present)} into {wanted.partition('.')[0]} operations first"
     reached = max((LEVELS.index(name) for name in present if name in LEVELS), default=-1)
     if reached > LEVELS.index(wanted):
         return "the module is lowered further already: leave the pass out, or start from an earlier snapshot"

@@ -173,11 +173,12 @@ def _without_pass(item: PassCall | Nest, name: str) -> PassCall | Nest | None:
     return Nest(item.anchor, tuple(inner for inner in kept if inner is not None))
 
 
-def split_by_phase(pipeline: Pipeline) -> dict[str, Pipeline]:
-    """Cut an edited whole pipeline into phases, at the conversions, at the passes over inputs and at `npu-emit`.
+def split_by_phase(pipeline: Pipeline, first: str = PHASES[0]) -> dict[str, Pipeline]:
+    """Cut an edited pipeline into phases, at the conversions, at the passes over inputs and at `npu-emit`.
 
-    A conversion opens its phase, so passes before it belong to the phase before. Raises PipelineError when the
-    conversions do not stand in the order of the phases.
+    A conversion opens its phase, so passes before it belong to the phase before; those in front of the first conversion
+    of the text belong to `first`, the phase that a run begins with, unless that conversion lies behind it. Raises
+    PipelineError when the conversions do not stand in the order of the phases.
     """
     openers = {
         "convert-framework-to-mblt": "convert",
@@ -189,15 +190,20 @@ def split_by_phase(pipeline: Pipeline) -> dict[str, Pipeline]:
         "npu-emit": "encode",
     }
     parts: dict[str, list[PassCall | Nest]] = {phase: [] for phase in PHASES}
-    current = PHASES[0]
-    for item in _single_calls(pipeline.items):
-        name = item.name if isinstance(item, PassCall) else Pipeline((item,)).calls()[0].name
-        opened = openers.get(name, current)
-        if PHASES.index(opened) < PHASES.index(current):
-            raise PipelineError(f"{name!r} comes after the phase {current!r}")
-        current = opened
+    items = _single_calls(pipeline.items)
+    opened = [phase for phase in (openers.get(_name_of(item)) for item in items) if phase is not None]
+    current = PHASES[0] if opened and PHASES.index(opened[0]) < PHASES.index(first) else first
+    for item in items:
+        phase = openers.get(_name_of(item), current)
+        if PHASES.index(phase) < PHASES.index(current):
+            raise PipelineError(f"{_name_of(item)!r} comes after the phase {current!r}")
+        current = phase
         parts[current].append(item)
-    return {phase: Pipeline(tuple(items)) for phase, items in parts.items()}
+    return {phase: Pipeline(tuple(found)) for phase, found in parts.items()}
+
+
+def _name_of(item: PassCall | Nest) -> str:
+    return item.name if isinstance(item, PassCall) else Pipeline((item,)).calls()[0].name
 
 
 def _single_calls(items: tuple[PassCall | Nest, ...]) -> list[PassCall | Nest]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("numpy", "torch", "onnx", "onnxruntime", "yaml", "pydantic", "rich", "numba")
+HEAVY = ("numpy", "torch", "onnx", "onnxruntime", "yaml", "pydantic", "rich", "numba", "importlib.metadata")
 THREE_LINES = "func.func @main(%x: tensor<1x3xf32>) -> tensor<1x3xf32> {\n  func.return %x : tensor<1x3xf32>\n}\n"
 
 

@@ -131,3 +131,19 @@ def test_an_edited_pipeline_replaces_the_preset() -> None:
     assert [call.name for call in calls] == ["convert-mblt-to-quant", "quant-collect"]
     assert isinstance(calls[0], PassCall) and dict(calls[0].options)["method"] == 1
     assert not plan.pipelines["lower"].calls()
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "phase"),
+    [
+        ("cse,convert-mblt-to-quant", "import", "import"),
+        ("cse,convert-mblt-to-quant", "quantize", "quantize"),
+        ("cse,convert-framework-to-mblt", "quantize", "import"),
+        ("cse", "lower", "lower"),
+        ("cse,npu-emit", "lower", "lower"),
+    ],
+)
+def test_leading_passes_belong_to_the_run(text: str, first: str, phase: str) -> None:
+    """Passes in front of the first conversion run, unless that conversion lies behind the input."""
+    parts = split_by_phase(parse_pipeline(text), first)
+    assert [name for name, part in parts.items() if any(call.name == "cse" for call in part.calls())] == [phase]
