@@ -26,3 +26,14 @@ func.func @unknown(%x: tensor<?x40xf32>) -> tensor<1xi64> {
   %1 = framework.Gather(%0, %zero) {axis = 0 : i64} : (tensor<2xi64>, tensor<1xi64>) -> tensor<1xi64>
   func.return %1 : tensor<1xi64>
 }
+
+// What the source model states about an output is taken where nothing is found; a name is no size.
+// CHECK-LABEL: func.func @stated
+// CHECK: framework.NonZero(%x) : (tensor<2x4xf32>) -> tensor<2x3xi64>
+// CHECK: framework.Relu(%y) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+func.func @stated(%x: tensor<2x4xf32>, %y: tensor<?x4xf32>)
+    -> (tensor<2x?xi64> {framework.dims = ["2", "3"]}, tensor<?x4xf32> {framework.dims = ["N", "4"]}) {
+  %0 = framework.NonZero(%x) : (tensor<2x4xf32>) -> tensor<2x?xi64>
+  %1 = framework.Relu(%y) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %0, %1 : tensor<2x?xi64>, tensor<?x4xf32>
+}

@@ -53,7 +53,7 @@ def write_qdq(source: Path, output: Path, options: CompileOptions | None = None)
     check_output(source, output, ".onnx")
     module, ctx = quantized(source, options or CompileOptions())
     form = float_form(module, ctx)
-    write_export(export_qdq(form.function, ctx.store, form.encodings, form.weights), output)
+    write_export(export_qdq(form.function, ctx.store, form.encodings, form.weights, module.attributes), output)
     return QdqResult(output, len(form.encodings), len(form.weights), tuple(ctx.notices))
 
 

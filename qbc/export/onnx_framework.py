@@ -6,7 +6,7 @@ where ONNX needs an output to be made by a node (an output that is an input, a c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -62,8 +62,8 @@ def function_to_onnx(
     header = attributes or {}
     model = onnx.ModelProto(ir_version=IR_VERSION, graph=graph)
     model.producer_name = _text(header.get("framework.producer"))
-    model.doc_string = _text(header.get("framework.doc"))
-    model.graph.name = _text(header.get("framework.graph")) or function.sym_name.data
+    model.graph.name = function.sym_name.data
+    write_header(model, header)
     model.opset_import.append(onnx.helper.make_opsetid("", OPSET))
     versions = header.get("framework.domains")
     known = (
@@ -72,10 +72,21 @@ def function_to_onnx(
     for domain in sorted(exporter.domains - {""}):
         version = known.get(domain, ML_OPSET if domain == ML_DOMAIN else 1)
         model.opset_import.append(onnx.helper.make_opsetid(domain, version))
+    return model
+
+
+def write_header(model: onnx.ModelProto, header: Mapping[str, Attribute]) -> None:
+    """Write what the attributes of a module tell about its source: names, texts, version, metadata."""
+    model.graph.name = _text(header.get("framework.graph")) or model.graph.name
+    model.graph.doc_string = _text(header.get("framework.graph_doc"))
+    model.doc_string = _text(header.get("framework.doc"))
+    model.domain = _text(header.get("framework.domain"))
+    version = header.get("framework.model_version")
+    if isinstance(version, IntegerAttr):
+        model.model_version = version.value.data
     metadata = header.get("framework.metadata")
     for key, value in metadata.data.items() if isinstance(metadata, DictionaryAttr) else ():
         model.metadata_props.add(key=key, value=_text(value))
-    return model
 
 
 def skeleton_to_onnx(function: FuncOp, store: BlobStore) -> tuple[onnx.ModelProto, dict[str, SSAValue]]:
@@ -162,6 +173,8 @@ def _set_shape(proto: onnx.TypeProto, shape: tuple[int, ...], dims: list[str] | 
         dim = proto.tensor_type.shape.dim.add()
         if size >= 0:
             dim.dim_value = size
+        elif dims is not None and dims[index].isdigit():  # stated by the source model, not found by inference
+            dim.dim_value = int(dims[index])
         elif dims is not None and dims[index] != "?":
             dim.dim_param = dims[index]
 

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from qbc.atomic import atomic_write
 from qbc.dialects.common.access import shape_of
-from qbc.dialects.common.graph import argument_names, location_names, result_names, source_layouts
+from qbc.dialects.common.graph import argument_names, dimension_names, location_names, result_names, source_layouts
 from qbc.errors import QBCompilerError
 from qbc.export import (
     onnx_mblt_convolution,
@@ -29,7 +29,7 @@ from qbc.export import (
     onnx_mblt_reduction,
     onnx_mblt_shape,
 )
-from qbc.export.onnx_framework import type_proto
+from qbc.export.onnx_framework import type_proto, write_header
 from qbc.export.onnx_mblt_builder import FIRST, LAST, Emitter, GraphBuilder, Layout, onnx_type, to_first
 from qbc.export.onnx_writer import model_pieces
 from qbc.store import BlobStore
@@ -103,14 +103,24 @@ def export_mblt(
     source_layout: bool = False,
     builder: GraphBuilder | None = None,
     opset: int = OPSET,
+    header: Mapping[str, Attribute] | None = None,
 ) -> MbltExport:
     """Export a function; every value in `extra_outputs` becomes a graph output too (after the results).
 
     Graph inputs and outputs keep their source names and order. They have the mblt layout (channel-last), or with
     `source_layout` the layout of the source model. `builder` may be one that adds nodes of its own, for which `opset`
-    is the operator set. Raises UNSUPPORTED_OP for an operation without an ONNX form.
+    is the operator set. `header` are the attributes of the module, for a function outside of it: they tell names and
+    metadata of the source. Raises UNSUPPORTED_OP for an operation without an ONNX form.
     """
-    return _Exporter(func, builder or GraphBuilder(store), source_layout, opset).export(extra_outputs)
+    exporter = _Exporter(func, builder or GraphBuilder(store), source_layout, opset)
+    model = exporter.export(extra_outputs)
+    write_header(model.model, header or _module_attributes(func))
+    return model
+
+
+def _module_attributes(func: FuncOp) -> Mapping[str, Attribute]:
+    module = func.parent_op()
+    return module.attributes if isinstance(module, ModuleOp) else {}
 
 
 def mblt_to_onnx(
@@ -182,6 +192,8 @@ class _Exporter:
         self._inputs = argument_names(func)
         self._outputs = result_names(func)
         self._name = func.sym_name.data
+        self._dims = dict(zip(self._inputs, dimension_names(func.arg_attrs, len(self._inputs)), strict=True))
+        self._result_dims = dict(zip(self._outputs, dimension_names(func.res_attrs, len(self._outputs)), strict=True))
         self._layouts = self._boundary(func.arg_attrs, len(self._inputs), source_layout)
         self._result_layouts = self._boundary(func.res_attrs, len(self._outputs), source_layout)
 
@@ -198,7 +210,7 @@ class _Exporter:
         inputs = []
         for argument, name, layout in zip(self._block.args, self._inputs, self._layouts, strict=True):
             builder.define(argument, name, layout)
-            inputs.append(_value_info(name, argument, layout))
+            inputs.append(_value_info(name, argument, layout, self._dims.get(name)))
         opset = self._opset
         origins: list[Operation | None] = [None] * len(builder.nodes)
         for op in self._block.ops:
@@ -240,7 +252,7 @@ class _Exporter:
                 renames[current] = name
             elif current != name:  # an input that is handed out under its own name needs no node
                 self._builder.nodes.append(helper.make_node("Identity", [current], [name], name=f"{name}/copy"))
-            infos.append(_value_info(name, value, layout))
+            infos.append(_value_info(name, value, layout, self._result_dims.get(name)))
         self._builder.rename(renames)
         return infos
 
@@ -261,10 +273,13 @@ class _Exporter:
         return infos, where
 
 
-def _value_info(name: str, value: SSAValue, layout: Layout) -> onnx.ValueInfoProto:
+def _value_info(name: str, value: SSAValue, layout: Layout, dims: Sequence[str] | None = None) -> onnx.ValueInfoProto:
+    """Describe a tensor of the graph; `dims` are the names of its dimensions in mblt layout, `?` where it has none."""
     if not isinstance(value.type, TensorType):  # framework operators make sequences, too, and tensors of any rank
         return onnx.ValueInfoProto(name=name, type=type_proto(value.type))
     shape = shape_of(value)
     order = to_first(len(shape)) if layout == FIRST and len(shape) >= 3 else range(len(shape))
     kind = TensorType(value.type.element_type, [shape[axis] for axis in order])
-    return onnx.ValueInfoProto(name=name, type=type_proto(kind, [f"{name}_{axis}" for axis in order]))
+    known = dims if dims is not None and len(dims) == len(shape) else ["?"] * len(shape)
+    names = [f"{name}_{axis}" if known[axis] == "?" else known[axis] for axis in order]
+    return onnx.ValueInfoProto(name=name, type=type_proto(kind, names))

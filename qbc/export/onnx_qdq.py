@@ -60,15 +60,16 @@ def export_qdq(
     store: BlobStore,
     encodings: Mapping[SSAValue, ActivationEncoding],
     weights: Mapping[Operation, WeightEncoding],
+    header: Mapping[str, Attribute] | None = None,
 ) -> MbltExport:
     """Export an mblt function whose values have `encodings` and whose weighted operations have `weights`.
 
-    Inputs and outputs are floats in the layout of the source model. Raises UNSUPPORTED_OP with the list of the
-    operations that have no such form.
+    Inputs and outputs are floats in the layout of the source model. `header` are the attributes of its module. Raises
+    UNSUPPORTED_OP with the list of the operations that have no such form.
     """
     _check(func, weights)
     builder = QdqBuilder(store, encodings, weights)
-    return export_mblt(func, store, source_layout=True, builder=builder, opset=OPSET)
+    return export_mblt(func, store, source_layout=True, builder=builder, opset=OPSET, header=header)
 
 
 def _check(func: FuncOp, weights: Mapping[Operation, WeightEncoding]) -> None:

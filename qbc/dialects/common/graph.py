@@ -59,6 +59,15 @@ def chosen_arguments(func: FuncOp, names: Sequence[str], option: str = "inputs")
     return [index for index, name in enumerate(known) if not names or name in names]
 
 
+def dimension_names(attributes: ArrayAttr[DictionaryAttr] | None, count: int) -> list[list[str] | None]:
+    """Return the names of the dimensions of arguments or results in the order of their axes; `?` where one has none."""
+    names = (entry.data.get("mblt.dims", entry.data.get("framework.dims")) for entry in _entries(attributes, count))
+    return [
+        [item.data for item in dims.data if isinstance(item, StringAttr)] if isinstance(dims, ArrayAttr) else None
+        for dims in names
+    ]
+
+
 def location_names(location: Attribute) -> tuple[str, ...]:
     """Return the source node names in a location, in order, without repeats."""
     if isinstance(location, NameLoc):

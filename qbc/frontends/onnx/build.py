@@ -39,16 +39,6 @@ def build_module(prepared: Prepared, store: BlobStore) -> ModuleOp:
     return _Builder(prepared, store).module()
 
 
-def dimension_names(proto: Any) -> list[str] | None:
-    """Return the dimensions of a tensor type as text when one of them is symbolic or unknown, else None."""
-    if proto.WhichOneof("value") != "tensor_type" or not proto.tensor_type.HasField("shape"):
-        return None
-    dims = proto.tensor_type.shape.dim
-    if all(dim.HasField("dim_value") for dim in dims):
-        return None
-    return [str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?" for dim in dims]
-
-
 @dataclass
 class _Scope:
     """Names visible in a graph; constants appear in the block where they are defined when they are first used."""
@@ -80,9 +70,11 @@ class _Builder:
             kinds,
             Region(block),
             arg_attrs=ArrayAttr(
-                [_boundary(value, arg.type) for value, arg in zip(graph.input, block.args, strict=True)]
+                [self._boundary(value, arg.type) for value, arg in zip(graph.input, block.args, strict=True)]
             ),
-            res_attrs=ArrayAttr([_boundary(value, out.type) for value, out in zip(graph.output, outputs, strict=True)]),
+            res_attrs=ArrayAttr(
+                [self._boundary(value, out.type) for value, out in zip(graph.output, outputs, strict=True)]
+            ),
         )
         return ModuleOp([function], attributes=self._module_attributes())
 
@@ -96,8 +88,10 @@ class _Builder:
         }
         if model.graph.name:
             found["framework.graph"] = StringAttr(model.graph.name)
-        if model.doc_string:
-            found["framework.doc"] = StringAttr(model.doc_string)
+        texts = {"doc": model.doc_string, "graph_doc": model.graph.doc_string, "domain": model.domain}
+        found |= {f"framework.{name}": StringAttr(text) for name, text in texts.items() if text}
+        if model.model_version:
+            found["framework.model_version"] = IntegerAttr(model.model_version, i64)
         if self._prepared.metadata:
             items = sorted(self._prepared.metadata.items())
             found["framework.metadata"] = DictionaryAttr({key: StringAttr(value) for key, value in items})
@@ -240,6 +234,14 @@ class _Builder:
     def _operands(self, node: Any, scope: _Scope) -> list[SSAValue | None]:
         return [self._value(name, scope, node.name) if name else None for name in node.input]
 
+    def _boundary(self, value: Any, kind: Attribute) -> DictionaryAttr:
+        attributes: dict[str, Attribute] = {"framework.name": StringAttr(value.name)}
+        if isinstance(kind, TensorType):
+            texts = self._prepared.stated.dimension_texts(value)
+            if texts is not None and len(texts) == kind.get_num_dims():
+                attributes["framework.dims"] = ArrayAttr([StringAttr(text) for text in texts])
+        return DictionaryAttr(attributes)
+
     @staticmethod
     def _result_type(name: str, scope: _Scope) -> Attribute:
         return scope.types.get(name, UnknownType())
@@ -247,14 +249,6 @@ class _Builder:
 
 def _is_optional(parameters: Sequence[Parameter], index: int) -> bool:
     return index < len(parameters) and parameters[index].optional
-
-
-def _boundary(value: Any, kind: Attribute) -> DictionaryAttr:
-    attributes: dict[str, Attribute] = {"framework.name": StringAttr(value.name)}
-    names = dimension_names(value.type)
-    if names is not None and isinstance(kind, TensorType) and len(names) == kind.get_num_dims():
-        attributes["framework.dims"] = ArrayAttr([StringAttr(name) for name in names])
-    return DictionaryAttr(attributes)
 
 
 def _location(name: str) -> NameLoc:

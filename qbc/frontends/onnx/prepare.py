@@ -16,6 +16,7 @@ from qbc.dialects.framework.onnx_inference import infer_onnx_types
 from qbc.dialects.framework.signature import ML_DOMAIN, OPSET, signatures
 from qbc.errors import QBCompilerError
 from qbc.frontends.onnx.bind import bind_shapes, clean_dimensions
+from qbc.frontends.onnx.declared_shapes import DeclaredShapes, dimension_names_of
 from qbc.frontends.onnx.explicit_windows import infer_with_explicit_windows
 from qbc.frontends.onnx.external import ExternalFiles
 from qbc.frontends.onnx.inline import inline_functions
@@ -51,6 +52,7 @@ class Prepared:
     metadata: dict[str, str] = field(default_factory=dict)
     external: Mapping[str, memoryview] = field(default_factory=dict)
     removed: Mapping[str, str] = field(default_factory=dict)
+    stated: DeclaredShapes = field(default_factory=lambda: DeclaredShapes({}, frozenset()))
 
 
 def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> Prepared:
@@ -75,16 +77,17 @@ def prepare(path: Path, input_shapes: Mapping[str, tuple[int, ...]] | None) -> P
     nodes = SourceNodes.of(model)
     model = inline_functions(model)
     name_nodes(model.graph)
+    names = dimension_names_of(model.graph.input)
     bound = bind_shapes(model, dict(input_shapes or {}))
-    ranks = _output_dimensions(model, keep_names=not bound)
+    stated = DeclaredShapes.of(model, names - dimension_names_of(model.graph.input), keep_sizes=not bound)
     declared = _clear_inferred(model, keep_shapes=not bound)
     model = _lift(model, opset)
     drop_empty_inputs(all_graphs(model.graph))
     _clear_inferred(model, keep_shapes=False)  # the lift infers by the rules of the old operators
     _restore(model, declared)
     model = infer_with_explicit_windows(model, infer)
-    _restore_ranks(model, ranks)
-    return Prepared(model, payloads, opset, metadata, files.contents, nodes.removed(model.graph))
+    stated.write_names(model)
+    return Prepared(model, payloads, opset, metadata, files.contents, nodes.removed(model.graph), stated)
 
 
 def infer(model: Any) -> Any:
@@ -170,27 +173,6 @@ def _is_known(node: Any) -> bool:
     return signature is not None and signature.domain == node.domain
 
 
-def _output_dimensions(model: Any, *, keep_names: bool) -> dict[str, list[str]]:
-    """Return the names of the dimensions of the graph outputs (their sizes may be stale, their number is not)."""
-    found = {}
-    for value in model.graph.output:
-        if value.type.HasField("tensor_type") and value.type.tensor_type.HasField("shape"):
-            found[value.name] = [dim.dim_param if keep_names else "" for dim in value.type.tensor_type.shape.dim]
-    return found
-
-
-def _restore_ranks(model: Any, ranks: dict[str, list[str]]) -> None:
-    """Give outputs of which inference found no shape the recorded number of dimensions."""
-    for value in model.graph.output:
-        if value.name not in ranks or value.type.tensor_type.HasField("shape"):
-            continue
-        value.type.tensor_type.shape.SetInParent()
-        for name in ranks[value.name]:
-            dim = value.type.tensor_type.shape.dim.add()
-            if name not in ("", "?"):
-                dim.dim_param = name
-
-
 def _clear_inferred(model: Any, *, keep_shapes: bool) -> dict[str, Any]:
     """Remove recorded types of inner values and shapes of outputs, which may be stale; return what cannot be inferred.
 
@@ -223,6 +205,7 @@ def _lift(model: Any, opset: int) -> Any:
     for name in ("producer_name", "producer_version", "domain", "doc_string", "model_version"):
         setattr(lifted, name, getattr(model, name))
     lifted.graph.name = model.graph.name
+    lifted.graph.doc_string = model.graph.doc_string
     _name_lifted_nodes(lifted.graph, {name: node.name for node in model.graph.node for name in node.output})
     return lifted
 

@@ -23,7 +23,8 @@ class FrameworkFoldShapes(FunctionPass):
     """Evaluate Shape, Size and small arithmetic on constants (at most `max_elements` elements) in numpy.
 
     A Shape of which only some dimensions are known still folds where only known ones are picked. When types are not
-    all static, inference runs on the folded function, and both repeat until nothing changes.
+    all static, inference runs on the folded function, and both repeat until nothing changes. Sizes of outputs that are
+    unknown even then are taken from the source model, if it states them (numbers in `framework.dims`).
 
     Before:
         %0 = framework.Shape(%x) : (tensor<1x40x8x15xf32>) -> tensor<4xi64>
@@ -44,14 +45,14 @@ class FrameworkFoldShapes(FunctionPass):
         check_options(0, max_elements=self.max_elements)
 
     def run(self, op: FuncOp, ctx: CompileContext) -> None:
-        from qbc.passes.framework.inference import all_static, infer_types, update_signature
+        from qbc.passes.framework.inference import all_static, infer_types, take_stated_sizes, update_signature
 
         for _ in range(MAX_ROUNDS):
             folded = _Folder(ctx, self.max_elements).run(op)
             ctx.count("folded", folded)
             inferred = 0 if all_static(op) else infer_types(op, ctx.store)
             ctx.count("inferred", inferred)
-            if not inferred:
+            if not inferred and not take_stated_sizes(op):
                 break
         update_signature(op)
 

@@ -9,6 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument
 from xdsl.rewriter import Rewriter
 
+from qbc.dialects.common.graph import dimension_names
 from qbc.dialects.framework.onnx_types import type_of
 from qbc.dialects.framework.types import UnknownType
 
@@ -58,6 +59,30 @@ def says_more(new: Attribute, old: Attribute) -> bool:
     if new.element_type != old.element_type or new.get_num_dims() != old.get_num_dims():
         return False
     return sum(size >= 0 for size in new.get_shape()) > sum(size >= 0 for size in old.get_shape())
+
+
+def take_stated_sizes(function: FuncOp) -> int:
+    """Give results the sizes that the source model states (numbers in `framework.dims`) where none was found.
+
+    Returns how many types became more exact.
+    """
+    last = function.body.block.last_op
+    names = dimension_names(function.res_attrs, len(last.operands)) if last is not None else []
+    changed = 0
+    for value, dims in zip(list(last.operands) if last is not None else (), names, strict=True):
+        kind = value.type
+        if not isinstance(kind, TensorType) or dims is None or len(dims) != kind.get_num_dims():
+            continue
+        shape = [
+            int(text) if size < 0 and text.isdigit() else size
+            for size, text in zip(kind.get_shape(), dims, strict=True)
+        ]
+        stated = TensorType(kind.element_type, shape)
+        if stated == kind or isinstance(value, BlockArgument):
+            continue
+        Rewriter.replace_value_with_new_type(value, stated)
+        changed += 1
+    return changed
 
 
 def update_signature(function: FuncOp) -> None:
