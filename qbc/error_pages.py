@@ -172,7 +172,8 @@ ERROR_PAGES: dict[str, ErrorPage] = {
         "Weights are not part of IR text: operations name them by digest, and the bytes lie in the directory "
         "`NAME.blobs` beside `NAME.mlir`. A pass needs bytes that are not there.",
         "qbc-opt no_blob.mlir --pass-pipeline=func.func(mblt-fold-constants)",
-        "error[MISSING_BLOB]: blob '00112233445566778899aabbccddeeff' is not in the store (pass --blobs DIR)\n"
+        "error[MISSING_BLOB]: blob '00112233445566778899aabbccddeeff' is not in the store (the weights of "
+        "NAME.mlir are in the directory NAME.blobs beside it, or in the one that --blobs names)\n"
         "  at no_blob.mlir:2:3\n"
         '  op: %0 = mblt.constant {value = #blob.ref<"00112233445566778899aabbccddeeff" : tensor<4xf32>>} : '
         "tensor<4xf32>\n"

@@ -20,6 +20,8 @@ class ErrorCode:
     remedy: str
 
 
+MISSING_BLOB_HINT = "the weights of NAME.mlir are in the directory NAME.blobs beside it"  # qbc-opt knows one place more
+
 _CODES = (
     ErrorCode(
         "ARGUMENT_ERROR",
@@ -114,7 +116,8 @@ _CODES = (
     ErrorCode(
         "MISSING_BLOB",
         "IR refers to bytes that are not in the store.",
-        "Pass --blobs DIR, or use the snapshot that holds them.",
+        "Bring the directory NAME.blobs beside NAME.mlir, or use the snapshot that holds the weights; qbc-opt reads "
+        "another directory with --blobs DIR.",
     ),
     ErrorCode(
         "RUNTIME_ERROR",

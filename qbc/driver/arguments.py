@@ -6,15 +6,41 @@ import argparse
 import difflib
 import re
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from qbc.errors import ArgumentError
 
 _DIMS = re.compile(r"\d+(?:[x,]\d+)*")
 
 
+class _StoreOnce(argparse.Action):
+    """Store a value; a flag that is given again with another one is a mistake, no value wins silently."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        given = parser.given if isinstance(parser, Parser) else {}
+        if option_string is not None and given.setdefault(self.dest, values) != values:
+            parser.error(f"{'/'.join(self.option_strings)} is given twice")
+        setattr(namespace, self.dest, values)
+
+
 class Parser(argparse.ArgumentParser):
     """Argument mistakes become ArgumentError with the nearest right spelling, and are shown like all errors."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.given: dict[str, Any] = {}  # values of flags, during one run of the parser
+        for action in (None, "store"):
+            self.register("action", action, _StoreOnce)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.given = {}
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         help_ = self._help(message)

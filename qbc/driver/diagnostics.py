@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
-from qbc.errors import QBCompilerError
+from qbc.errors import MISSING_BLOB_HINT, QBCompilerError
 from qbc.pipelines.grammar import PipelineError
 from qbc.pipelines.text import IRParseError, location_text, operation_text
 from qbc.pipelines.verify import VerificationError
@@ -36,6 +36,8 @@ class Diagnostic:
 def diagnostics_of(error: QBCompilerError) -> list[Diagnostic]:
     """Return the diagnostics of an error: one each for all violations of a verification, else one."""
     notes = [f"while running pass {error.pass_name}"] if error.pass_name else []
+    if error.hint == MISSING_BLOB_HINT:
+        error.hint += ", or in the one that --blobs names"
     if isinstance(error, VerificationError):
         return [_about(error.code, str(part), part.operation, notes) for part in error.violations]
     if error.operation is not None:

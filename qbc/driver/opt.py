@@ -10,6 +10,7 @@ IR goes to stdout or to the file of `-o`; the weights that it names go to the di
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import sys
@@ -26,7 +27,7 @@ from qbc.driver.blobs import sidecar
 from qbc.driver.context import DriverContext, dialect_names, make_context
 from qbc.driver.diagnostics import Diagnostic, check_expectations, diagnostics_of, expectations_of
 from qbc.driver.emit import save_weights, text_of, write_texts
-from qbc.driver.files import add_sidecar, is_binary, read_module, read_text
+from qbc.driver.files import add_sidecar, is_binary, is_source_model, read_module, read_text
 from qbc.driver.outputs import KINDS, check_files
 from qbc.driver.reproducer import pipeline_of_reproducer, take_target_of_reproducer
 from qbc.errors import ArgumentError, QBCompilerError, file_error
@@ -62,6 +63,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1
 
 
+def _tolerance(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no tolerance, it must be 0 or more")
+    return value
+
+
 def _parser() -> Parser:
     parser = Parser(
         prog="qbc-opt",
@@ -71,7 +79,7 @@ def _parser() -> Parser:
     add = parser.add_argument
     add("input", nargs="?", default="-", help="input file; '-' or nothing reads IR text from stdin")
     add("-o", "--output", default="-", help="output file (default: stdout)")
-    add("-p", "--pass-pipeline", default="", metavar="TEXT", help="passes to run, flat or nested text")
+    add("-p", "--pass-pipeline", metavar="TEXT", help="passes to run, flat or nested text")
     add("--list-passes", action="store_true", help="list all passes with their options and stop")
     add("--show-dialects", action="store_true", help="list the known dialects and stop")
     add("--split-input-file", action="store_true", help="treat parts between '// -----' lines as separate modules")
@@ -131,7 +139,7 @@ def _parser() -> Parser:
     add("--print-pipeline", action="store_true", help="print the pipeline with every option filled in, and stop")
     add(
         "--numeric-gate",
-        type=float,
+        type=_tolerance,
         nargs="?",
         const=1e-4,
         metavar="TOLERANCE",
@@ -165,7 +173,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.show_dialects:
         print("\n".join(dialect_names()))
         return 0
-    pipeline = parse_pipeline(options.pass_pipeline)
+    pipeline = parse_pipeline(options.pass_pipeline or "")
     _check_pass_names([*options.print_before, *options.print_after])
     if options.print_pipeline:
         from qbc.pipelines.registry import complete
@@ -173,13 +181,18 @@ def _run(options: argparse.Namespace) -> int:
         print(complete(pipeline))
         return 0
     path = None if options.input == "-" else Path(options.input)
+    if options.run_reproducer and options.pass_pipeline is not None:
+        raise ArgumentError("--run-reproducer runs the pipeline of the file", hint="drop --pass-pipeline")
+    _check_samples(options.calib_data_path)
     _check_outputs(path, options)
     if path is not None and is_binary(path):
-        _check_is_text(path, options)
+        _check_binary(path, options)
         return _run_binary(path, pipeline, options)
     text = sys.stdin.read() if path is None else read_text(path)
     if options.run_reproducer:
         pipeline = pipeline_of_reproducer(text)
+    if options.input_shape:
+        raise ArgumentError("--input-shape binds inputs of source models, IR text has its shapes", hint="drop it")
     return _run_text(text, path, pipeline, options)
 
 
@@ -190,6 +203,17 @@ def _check_pass_names(names: list[str]) -> None:
     for name in names:
         if name != "*":
             pass_class(name)
+
+
+def _check_samples(paths: list[str]) -> None:
+    """Refuse calibration data that does not exist, whether or not a pass will read it."""
+    for path in paths:
+        if not os.path.exists(path):
+            raise QBCompilerError(
+                f"{path}: no such file or directory",
+                code="INVALID_CALIBRATION_DATA",
+                hint="check the calibration data path",
+            )
 
 
 def _check_outputs(path: Path | None, options: argparse.Namespace) -> None:
@@ -209,8 +233,10 @@ def _check_outputs(path: Path | None, options: argparse.Namespace) -> None:
         check_writable(written)
 
 
-def _check_is_text(path: Path, options: argparse.Namespace) -> None:
-    """Refuse flags that only IR text has a meaning for."""
+def _check_binary(path: Path, options: argparse.Namespace) -> None:
+    """Refuse flags that have a meaning only for IR text, and shapes for snapshots, which have theirs."""
+    if options.input_shape and not is_source_model(path):
+        raise ArgumentError(f"--input-shape binds inputs of source models, {str(path)!r} is a snapshot", hint="drop it")
     flags = ("run_reproducer", "split_input_file", "verify_diagnostics")
     given = next((flag for flag in flags if getattr(options, flag)), None)
     if given is not None:
@@ -287,7 +313,7 @@ def _chunks(text: str, split: bool) -> list[_Chunk]:
         position += len(part)
         separator = _SPLIT.match(text, position)
         position = separator.end() if separator else position
-    return chunks
+    return chunks or [_Chunk(text, 1)]
 
 
 def _context(options: argparse.Namespace) -> DriverContext:
@@ -300,19 +326,35 @@ def _context(options: argparse.Namespace) -> DriverContext:
 
 def _apply(module: ModuleOp, pipeline: Pipeline, ctx: DriverContext, options: argparse.Namespace) -> None:
     from qbc.driver.program import take_recorded_target
+    from qbc.driver.samples import BoundSamples
     from qbc.driver.watch import instrumentations_of
     from qbc.pipelines.runner import run_pipeline
 
     if options.calib_data_path or options.use_random_calib:
-        from qbc.driver.samples import BoundSamples
-
         data = options.calib_data_path or None
         if data and options.use_random_calib:
             ctx.notice("use_random_calib has no effect: there is calibration data")
         ctx.samples = BoundSamples(data[0] if data and len(data) == 1 else data, module, ctx)
     take_recorded_target(module, ctx)
+    _tell_unused(pipeline, ctx, options)
     with instrumentations_of(options) as watching:
         run_pipeline(module, pipeline, ctx, instrumentations=watching, verify_each=options.verify_each == "true")
+    if isinstance(ctx.samples, BoundSamples) and not ctx.samples.was_read:
+        ctx.notice("no pass read the calibration data")
+
+
+def _tell_unused(pipeline: Pipeline, ctx: DriverContext, options: argparse.Namespace) -> None:
+    """Give notices about flags that watch passes where there are none to watch."""
+    names = {call.name for call in pipeline.calls()}
+    for when in ("before", "after"):
+        for name in dict.fromkeys(getattr(options, f"print_{when}")):
+            if name != "*" and name not in names:
+                ctx.notice(f"--print-ir-{when}={name} has no effect: the pipeline does not run it")
+    if names:
+        return
+    watching = [flag for flag in ("dump_ir", "numeric_gate", "crash_reproducer") if getattr(options, flag) is not None]
+    for flag in watching:
+        ctx.notice(f"--{flag.replace('_', '-')} has no effect: no pass runs")
 
 
 def _finish(ctx: DriverContext, options: argparse.Namespace) -> None:

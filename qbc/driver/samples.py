@@ -72,6 +72,11 @@ class BoundSamples:
         self._ctx.notice(message)
 
     @property
+    def was_read(self) -> bool:
+        """Whether anything asked for the samples."""
+        return self._opened is not None
+
+    @property
     def is_random(self) -> bool:
         """Whether the samples are noise."""
         return self._data is None

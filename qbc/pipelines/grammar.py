@@ -8,8 +8,10 @@
     value    ::= scalar (',' scalar)+ | '[' (scalar (',' scalar)*)? ']' | scalar
     scalar   ::= 'quoted string' | "quoted string" | number | true | false | none | word
 
-Blanks (also line breaks) may stand anywhere between tokens. Numbers may be written in any form that Python reads
-(`1`, `1e-3`, `.5`, `0x10`, `inf`). Words are unquoted strings: letters, digits and `_ . / : + - @ * ? ~ %`.
+`builtin.module(...)` is the module that the pipeline runs on: it stands outside only, alone or beside other items, and
+its items are items of the pipeline. Blanks (also line breaks) may stand anywhere between tokens. Numbers may be written
+in any form that Python reads (`1`, `1e-3`, `.5`, `0x10`, `inf`). Words are unquoted strings: letters, digits and
+`_ . / : + - @ * ? ~ %`.
 Printing a parsed pipeline and parsing it again gives an equal pipeline.
 """
 
@@ -18,6 +20,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from qbc.errors import QBCompilerError
 
@@ -179,6 +182,10 @@ def _tokens(text: str) -> list[_Token]:
     return tokens
 
 
+def _is_module(item: PassCall | Nest) -> TypeGuard[Nest]:
+    return isinstance(item, Nest) and item.anchor == "builtin.module"
+
+
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
@@ -212,9 +219,8 @@ class _Parser:
         items = self.items(0)
         if self.token.kind != "end":
             raise self.fail(f"expected ',' or the end, found {self.token.text!r}")
-        if len(items) == 1 and isinstance(items[0], Nest) and items[0].anchor == "builtin.module":
-            return Pipeline(items[0].items)
-        return Pipeline(items)
+        outer = [item.items if _is_module(item) else (item,) for item in items]
+        return Pipeline(tuple(inner for inners in outer for inner in inners))
 
     def items(self, depth: int) -> tuple[PassCall | Nest, ...]:
         if depth > _MAX_DEPTH:

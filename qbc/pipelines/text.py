@@ -6,6 +6,7 @@ when the text is read. So a text that is written, read and written again stays t
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from typing import IO
 
@@ -29,6 +30,7 @@ from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext
 
 MAX_OPERATION_TEXT = 600
+_COMMENT = re.compile(r"//[^\n]*")
 
 
 class IRParseError(QBCompilerError):
@@ -98,6 +100,8 @@ def print_ir(op: Operation, *, generic: bool = False, locations: bool = True) ->
 
 def parse_ir(ctx: CompileContext, text: str, name: str) -> ModuleOp:
     """Parse a module; raises IRParseError with file, line and column."""
+    if not _COMMENT.sub("", text).strip():
+        raise IRParseError(f"{name}: the text is empty, there is no module in it", line=1)
     parser: IRParser | None = None
     try:
         parser = IRParser(ctx, text, name)

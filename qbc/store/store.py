@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from qbc.errors import QBCompilerError
+from qbc.errors import MISSING_BLOB_HINT, QBCompilerError
 
 SPOOL_THRESHOLD_BYTES = 64 << 20
 SMALL_BLOB_BYTES = 4096
@@ -88,7 +88,7 @@ class BlobStore:
             return self._blobs[key]
         except KeyError:
             raise QBCompilerError(
-                f"blob {key!r} is not in the store", code="MISSING_BLOB", hint="pass --blobs DIR"
+                f"blob {key!r} is not in the store", code="MISSING_BLOB", hint=MISSING_BLOB_HINT
             ) from None
 
     def __contains__(self, key: str) -> bool:

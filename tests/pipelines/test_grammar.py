@@ -52,6 +52,10 @@ def test_any_text_parses_or_gives_a_located_error(text: str) -> None:
         ("a{flag}", "builtin.module(a{flag=true})"),
         ("a{min_width=3}", "builtin.module(a{min-width=3})"),
         ("", "builtin.module()"),
+        ("builtin.module(a),func.func(b)", "builtin.module(a,func.func(b))"),
+        ("func.func(b),builtin.module(a,npu.program(c)),d", "builtin.module(func.func(b),a,npu.program(c),d)"),
+        ("builtin.module(a),builtin.module()", "builtin.module(a)"),
+        ("builtin.module(builtin.module(a))", "builtin.module(builtin.module(a))"),
     ],
 )
 def test_spellings(flat: str, nested: str) -> None:
