@@ -104,3 +104,52 @@ func.func @main(%x: tensor<2x4x!quant.q<"r">>) -> tensor<2x4x!quant.q<"r">> {
   %0 = quant.where %x, %x, %x : (tensor<2x4x!quant.q<"r">>, tensor<2x4x!quant.q<"r">>, tensor<2x4x!quant.q<"r">>) -> tensor<2x4x!quant.q<"r">>
   func.return %0 : tensor<2x4x!quant.q<"r">>
 }
+
+// -----
+
+quant.params "r"
+// expected-error@+1 {{defines row 'unused', which no value names}}
+quant.params "unused"
+func.func @main(%x: tensor<2x4x!quant.q<"r">>) -> tensor<2x4x!quant.q<"r">> {
+  func.return %x : tensor<2x4x!quant.q<"r">>
+}
+
+// -----
+
+quant.params "r"
+func.func @main(%x: tensor<2x4x!quant.q<"r">>) -> tensor<2x4x!quant.q<"r7">> {
+  // expected-error@+1 {{has a value of row 'r7', which does not exist}}
+  %0 = quant.requantize %x : tensor<2x4x!quant.q<"r">> -> tensor<2x4x!quant.q<"r7">>
+  func.return %0 : tensor<2x4x!quant.q<"r7">>
+}
+
+// -----
+
+// expected-error@+1 {{has a value of row 'r7', which does not exist}}
+func.func @main(%x: tensor<2x4x!quant.q<"r7">>) -> tensor<2x4x!quant.q<"r7">> {
+  func.return %x : tensor<2x4x!quant.q<"r7">>
+}
+
+// -----
+
+// expected-error@+1 {{has a value of row 'r7', which does not exist}}
+func.func @main(%x: tensor<2x4x!quant.q<i8, "r7">>) -> tensor<2x4x!quant.q<i8, "r7">> {
+  func.return %x : tensor<2x4x!quant.q<i8, "r7">>
+}
+
+// -----
+
+quant.params "r"
+// expected-error@+1 {{defines row 'r' a second time}}
+quant.params "r"
+func.func @main(%x: tensor<2x4x!quant.q<"r">>) -> tensor<2x4x!quant.q<"r">> {
+  func.return %x : tensor<2x4x!quant.q<"r">>
+}
+
+// -----
+
+func.func @main(%x: tensor<2x4x!quant.q<"r">>) -> tensor<2x4x!quant.q<"r">> {
+  // expected-error@+1 {{is not at the level of the module, where rows stand}}
+  quant.params "r"
+  func.return %x : tensor<2x4x!quant.q<"r">>
+}

@@ -16,6 +16,7 @@ from qbc.errors import QBCompilerError, file_error
 from qbc.extensions import cause_text, find_extension
 from qbc.passes.base import CompileContext, Pass, locate_blob
 from qbc.passes.levels import check_needs
+from qbc.passes.parameter_rows import prune_rows
 from qbc.pipelines.grammar import Nest, PassCall, Pipeline
 from qbc.pipelines.registry import complete, instantiate, is_own
 from qbc.pipelines.verify import verify_module
@@ -68,9 +69,10 @@ def run_pipeline(
 ) -> None:
     """Run all passes of `pipeline` on `module` in place.
 
-    The module is verified before the first and after the last pass, and after each pass with `verify_each`. Errors of
-    passes get the name of the pass; anything a pass raises that is not a QBCompilerError is a defect and becomes
-    INTERNAL_ERROR, or EXTENSION_ERROR for a pass of another package (with the original exception as its cause).
+    The module is verified before the first and after the last pass, and after each pass with `verify_each`. Rows of the
+    parameter table whose last value a pass removed are erased behind it. Errors of passes get the name of the pass;
+    anything a pass raises that is not a QBCompilerError is a defect and becomes INTERNAL_ERROR, or EXTENSION_ERROR for
+    a pass of another package (with the original exception as its cause).
     """
     steps = steps_of(pipeline)
     with ExitStack() as stack:
@@ -100,6 +102,7 @@ def _run_step(
         check_needs(step.instance, module)
         for anchor_op in list(_anchors(module, step.anchor)):
             _guarded(step.instance, anchor_op, ctx)
+        prune_rows(module)
         elapsed = time.perf_counter() - started
         if verify_each:
             _verify_after(module, step.name)

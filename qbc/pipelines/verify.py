@@ -1,6 +1,7 @@
-"""Verification of a module: every operation's own rules, terminators, and definitions before uses.
+"""Verification of a module: every operation's own rules, terminators, definitions before uses, the parameter table.
 
-All violations are collected (up to a limit) and reported together, each with the one operation it concerns.
+All violations are collected (up to a limit) and reported together, each with the one operation it concerns. The table
+is looked at where all operations are well formed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from qbc.errors import QBCompilerError
 from qbc.passes.base import source_names
+from qbc.passes.parameter_rows import row_violations
 
 MAX_VIOLATIONS = 20
 
@@ -46,6 +48,8 @@ def verify_module(module: Operation) -> None:
     """Check a module and everything in it; raises VerificationError with all violations."""
     checker = _Checker()
     checker.operation(module, set())
+    for op, message in () if checker.violations else row_violations(module):
+        checker.add(op, message)
     if checker.violations:
         raise VerificationError(checker.violations)
 

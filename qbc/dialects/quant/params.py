@@ -36,6 +36,9 @@ class ParamsOp(IRDLOperation):
     - `fixed`: the encoding was decided by the graph (a sigmoid or softmax head), no pass changes it;
     - `statistics`: name -> blob, `threshold`: name -> number, `notes`: name -> text; written and read by the
       calibration passes.
+
+    Rows stand in the module. Each is named by the type of a value, and each name has its row, once; behind a pass that
+    removed the last value of a row, the row is erased.
     """
 
     name = "quant.params"

@@ -129,6 +129,30 @@ class ParamTable:
         return len(unused)
 
 
+def table_violations(module: ModuleOp) -> Iterator[tuple[Operation, str]]:
+    """Yield (operation, text) of every broken rule of a table: types name rows that exist, once, and none is unused."""
+    rows = [op for op in module.walk() if isinstance(op, ParamsOp)]
+    names: set[str] = set()
+    for row in rows:
+        if row.parent_op() is not module:
+            yield row, "is not at the level of the module, where rows stand"
+        elif row.row_name in names:
+            yield row, f"defines row {row.row_name!r} a second time"
+        names.add(row.row_name)
+    used: set[str] = set()
+    for value in quantized_values(module):
+        name = _row_name(value)
+        if name is None:
+            continue
+        used.add(name)
+        owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+        if name not in names and owner is not None:
+            yield owner, f"has a value of row {name!r}, which does not exist"
+    for row in rows:
+        if row.row_name not in used:
+            yield row, f"defines row {row.row_name!r}, which no value names"
+
+
 def quantized_values(module: ModuleOp) -> Iterator[SSAValue]:
     """Yield every quantized value of a module in program order."""
     for op in module.walk():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 
 from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, FloatAttr, IntegerType, ModuleOp, TensorType
@@ -12,6 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from qbc.dialects import quant
 from qbc.dialects.blob import BlobAttr
 from qbc.dialects.quant import ParamTable, quantized_element
+from qbc.dialects.quant.table import table_violations
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext, source_names
 from qbc.passes.quant.channel_layout import ChannelEncoding, channel_count, channel_encoding, encodings_agree
@@ -43,16 +43,10 @@ def values_are_quantized(module: ModuleOp, table: ParamTable, ctx: CompileContex
                 yield _node(op), f"'{op.name}' op has a float value of type {value.type}"
 
 
-def rows_exist(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
-    """Every row that a type names is in the table, once."""
-    for op in quant_ops(module):
-        for result in op.results:
-            element = quantized_element(result)
-            if element is not None and element.row_name is not None and element.row_name not in table.rows:
-                yield _node(op), f"'{op.name}' op has a result of row {element.row_name!r}, which does not exist"
-    count = Counter(op.row_name for op in module.body.block.ops if isinstance(op, quant.ParamsOp))
-    for name in sorted(name for name in count if count[name] > 1):
-        yield "", f"row {name!r} is defined more than once"
+def rows_stand(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
+    """Every row that a type names is in the table, once, and no row is without a value."""
+    for op, message in table_violations(module):
+        yield _node(op), f"'{op.name}' op {message}"
 
 
 def channels_have_scales(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
@@ -63,13 +57,6 @@ def channels_have_scales(module: ModuleOp, table: ParamTable, ctx: CompileContex
             if scales is not None and scales.shape[0] != channel_count(value):
                 message = f"row {row.row_name!r} has {scales.shape[0]} scales, the value has shape {value.type}"
                 yield (_node(value.owner) if isinstance(value.owner, Operation) else ""), message
-
-
-def rows_are_used(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
-    """No row is without a value."""
-    for row in table:
-        if not table.members(row):
-            yield "", f"row {row.row_name!r} is not used"
 
 
 def indices_are_plain(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
@@ -153,7 +140,7 @@ def requantizes_have_effect(module: ModuleOp, table: ParamTable, ctx: CompileCon
 def no_rows_left(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
     """Types are final: they hold their encoding, or name a row with scales of channels, and no other row is left."""
     for row in table:
-        if row.channel_scales is None or not table.members(row):
+        if row.channel_scales is None:
             yield "", f"row {row.row_name!r} is left"
     for op in quant_ops(module):
         for result in op.results:
@@ -211,15 +198,15 @@ def _is_index(value: SSAValue) -> bool:
 
 _STRUCTURE: tuple[Rule, ...] = (
     values_are_quantized,
-    rows_exist,
+    rows_stand,
     channels_have_scales,
     indices_are_plain,
     movement_shares_rows,
     no_foreign_operations,
 )
 RULES: dict[str, tuple[Rule, ...]] = {
-    "created": (*_STRUCTURE, rows_are_used, weights_are_float),
-    "ranged": (*_STRUCTURE, rows_are_used, weights_are_float, rows_are_set, ties_hold, requantizes_have_effect),
+    "created": (*_STRUCTURE, weights_are_float),
+    "ranged": (*_STRUCTURE, weights_are_float, rows_are_set, ties_hold, requantizes_have_effect),
     "materialized": (
         *_STRUCTURE,
         no_rows_left,

@@ -261,9 +261,9 @@ def test_created_refuses_float_values_inside() -> None:
 
 def test_created_refuses_missing_and_unused_rows() -> None:
     body = f"{IN} {out('%0', 'a')}"
-    broken(body, "created", "'b' is not used")
+    broken(body, "created", "defines row 'b', which no value names")
     broken(body.replace('"a"', '"zz"'), "created", "'zz', which does not exist")
-    broken(body, "created", "more than once", ROWS + ROWS)
+    broken(body, "created", "defines row 'a' a second time", ROWS + ROWS)
 
 
 def test_created_refuses_movement_between_rows() -> None:
