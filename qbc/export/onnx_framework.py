@@ -27,6 +27,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from qbc.dialects.blob import BlobAttr, BlobRefAttr
+from qbc.dialects.common.graph import location_names
 from qbc.dialects.framework.access import operands_by_position, operator, read_tensor, results_by_position
 from qbc.dialects.framework.base import signature_of
 from qbc.dialects.framework.onnx_inference import infer_onnx_types
@@ -35,7 +36,6 @@ from qbc.dialects.framework.ops import ConstantOp, OpaqueOp
 from qbc.dialects.framework.signature import ML_DOMAIN, ML_OPSET, OPSET
 from qbc.dialects.framework.types import OptionalType, RawAttr, RawTypeAttr, SequenceType
 from qbc.errors import QBCompilerError
-from qbc.passes.base import source_names
 from qbc.store import BlobStore
 
 IR_VERSION = 10
@@ -387,7 +387,7 @@ def _boundaries(
 
 
 def _node_name(op: Operation) -> str:
-    names = source_names(op)
+    names = location_names(op.location)
     return names[0] if names else operator(op)
 
 

@@ -140,16 +140,16 @@ def set_metadata(target: Any, metadata: Metadata) -> None:
 
 def operation_metadata(op: Operation) -> dict[str, object]:
     """Return what every node tells of the operation it stands for."""
-    from qbc.passes.base import source_names
+    from qbc.dialects.common.graph import location_names
 
-    return {"operation": op.name, "layer": " + ".join(source_names(op))}
+    return {"operation": op.name, "layer": " + ".join(location_names(op.location))}
 
 
 def base_name(op: Operation) -> str:
     """Return the name from which those of the node and its tensors are made: the last source node."""
-    from qbc.passes.base import source_names
+    from qbc.dialects.common.graph import location_names
 
-    names = source_names(op)
+    names = location_names(op.location)
     return names[-1] if names else op.name.partition(".")[2]
 
 

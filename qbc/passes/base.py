@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, ModuleOp, NameLoc, NoneAttr, StringAttr, UnknownLoc
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import (
     GreedyRewritePatternApplier,
     PatternRewriter,
@@ -22,6 +22,7 @@ from xdsl.pattern_rewriter import (
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from qbc.dialects.common.graph import location_names
 from qbc.errors import QBCompilerError
 
 if TYPE_CHECKING:
@@ -127,15 +128,7 @@ def name_loc(name: str) -> NameLoc:
 
 def source_names(op: Operation) -> tuple[str, ...]:
     """Return the source node names in the location of `op`, in order, without repeats."""
-    return tuple(dict.fromkeys(_names(op.location)))
-
-
-def _names(location: Attribute) -> Iterable[str]:
-    if isinstance(location, NameLoc):
-        yield location.desc.data
-    elif isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
-        for part in location.locations.data:
-            yield from _names(part)
+    return location_names(op.location)
 
 
 def fuse_locations(ops: Sequence[Operation]) -> LocationAttr:
