@@ -9,6 +9,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from qbc.atomic import write_file
+from qbc.dialects.blob.handles import blob_keys
 from qbc.driver.blobs import sidecar
 from qbc.driver.context import DriverContext
 from qbc.driver.files import save_blobs
@@ -19,6 +20,8 @@ SPLIT_LINE = "// -----\n"
 
 def save_weights(module: ModuleOp, ctx: DriverContext, options: Namespace) -> None:
     """Write the weights of a module to `--blobs DIR`, else beside the file of `-o`; stdout has no place for them."""
+    if options.blobs is not None and not blob_keys(module):
+        ctx.notice("--blobs has no effect: the result names no weights")
     directory = options.blobs or (None if options.output == "-" else sidecar(Path(options.output)))
     if directory is not None:
         save_blobs(module, ctx, directory)

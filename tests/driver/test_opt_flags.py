@@ -82,6 +82,7 @@ def test_a_reproducer_has_its_pipeline(tmp_path: Path, capsys: pytest.CaptureFix
         (("-p", "cse", "--calib-data-path", "."), "no pass read the calibration data"),
         (("-p", "cse", "--print-ir-after=canonicalize"), "--print-ir-after=canonicalize has no effect"),
         (("-p", "cse", "--print-ir-before=canonicalize"), "--print-ir-before=canonicalize has no effect"),
+        (("--blobs", "weights"), "--blobs has no effect: the result names no weights"),
         (("--dump-ir", "dump"), "--dump-ir has no effect: no pass runs"),
         (("--numeric-gate",), "--numeric-gate has no effect: no pass runs"),
         (("--crash-reproducer", "crash.mlir"), "--crash-reproducer has no effect: no pass runs"),
