@@ -65,6 +65,7 @@ def quantized(source: Path, options: CompileOptions) -> tuple[ModuleOp, DriverCo
     if suffix != ".mlir":
         hint = "give a .mblt, or IR text of ranged quant functions; an .mxq holds integers without their scales"
         raise ArgumentError(f"{str(source)!r} cannot be written as QDQ ONNX", hint=hint)
+    _check_no_settings(source, options)
     ctx = make_context()
     module = read_module(source, ctx)
     verify_module(module)
@@ -72,6 +73,20 @@ def quantized(source: Path, options: CompileOptions) -> tuple[ModuleOp, DriverCo
         hint = "stop after quant-assign-ranges and before quant-materialize, which turns scales into integers"
         raise ArgumentError(f"{str(source)!r} holds no ranged quant functions", hint=hint)
     return module, ctx
+
+
+def _check_no_settings(source: Path, options: CompileOptions) -> None:
+    """Refuse what only a quantization takes: the ranges of IR text are final."""
+    given = {
+        "calib_data_path": options.calibration is not None,
+        "use_random_calib": options.random_calibration,
+        "target_device": options.target is not None,
+        "config_preset": options.preset is not None,
+        "compile_config": options.compile_config is not None,
+    }
+    name = next((name for name, is_given in given.items() if is_given), None)
+    if name is not None:
+        raise ArgumentError(f"{name}: {str(source)!r} has its ranges already", hint="leave it out, or give a .mblt")
 
 
 def _quantize(source: Path, options: CompileOptions) -> tuple[ModuleOp, DriverContext]:
