@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     StringAttr,
+    TensorType,
     i32,
     i64,
 )
@@ -30,6 +31,8 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from qbc.dialects.blob import BlobAttr
+from qbc.dialects.common.shapes import compatible
+from qbc.dialects.common.tensor_text import dims_text
 from qbc.dialects.framework.signature import Parameter, Signature, signatures
 from qbc.dialects.framework.types import RawAttr
 
@@ -95,6 +98,33 @@ class FrameworkOp(IRDLOperation):
                 continue
             if not has_kind(value, attribute.kind):
                 raise VerifyException(f"attribute '{name}' is not of kind {attribute.kind}")
+        self._verify_types(signature)
+        self._verify_shape()
+
+    def _verify_types(self, signature: Signature) -> None:
+        from qbc.dialects.framework.type_rules import check_types, type_rules
+
+        operands = spread(signature.inputs, tuple(self.operands), segments(self, OPERAND_SEGMENTS))
+        results = spread(signature.outputs, tuple(self.results), segments(self, RESULT_SEGMENTS))
+        check_types(type_rules()[signature.name], operands, results, signature.parameter_names)
+
+    def _verify_shape(self) -> None:
+        """Compare the shape of the first result with what follows from the operands."""
+        from qbc.dialects.framework.shape_rules import infer_shapes
+
+        kind = self.results[0].type if self.results else None
+        if not isinstance(kind, TensorType):
+            return
+        try:
+            shape = infer_shapes(self)
+        except VerifyException:
+            if isinstance(self.parent_op(), FrameworkOp):  # a body that is never taken may be inconsistent
+                return
+            raise
+        if shape is not None and not compatible(shape, kind.get_shape()):
+            raise VerifyException(
+                f"result has shape {dims_text(kind.get_shape())}, its operands give {dims_text(shape)}"
+            )
 
     def print(self, printer: Printer) -> None:
         signature = cast("Signature", signature_of(self))

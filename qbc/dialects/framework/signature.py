@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 OPSET = 25
@@ -50,6 +50,11 @@ class Signature:
     def graph_attributes(self) -> tuple[str, ...]:
         """Names of the attributes that hold a body (regions of the operation), in region order."""
         return tuple(name for name, attribute in self.attributes.items() if attribute.kind == "GRAPH")
+
+    @cached_property
+    def parameter_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the formal inputs and outputs."""
+        return tuple(item.name for item in self.inputs), tuple(item.name for item in self.outputs)
 
     def needs_segments(self, parameters: tuple[Parameter, ...]) -> bool:
         """Return whether the number of values alone does not say which optional ones are present."""

@@ -29,7 +29,7 @@ LINES = [
     '%w = framework.Constant #framework.raw<TENSOR, "0a0b"> : tensor<2x!framework.string>',
     "%0 = framework.MaxPool(%x) {kernel_shape = [3, 3], pads = [0, 0, -1, 1]} : (tensor<1x3x?x4xf32>) -> tensor<*xf32>",
     '%0 = framework.Conv(%x, %x) {auto_pad = "SAME_UPPER", group = 1 : i64} '
-    ": (tensor<1x3x?x4xf32>, tensor<1x3x?x4xf32>) -> tensor<1x3x?x4xf32>",
+    ": (tensor<1x3x?x4xf32>, tensor<1x3x?x4xf32>) -> tensor<1x1x?x4xf32>",
     "%0 = framework.LeakyRelu(%x) {alpha = 0.00999999977 : f32} : (tensor<1x3x?x4xf32>) -> tensor<1x3x?x4xf32>",
     "%0 = framework.Resize(%x, none, %x) : (tensor<1x3x?x4xf32>, tensor<1x3x?x4xf32>) -> tensor<1x3x?x4xf32>",
     "%h, %k = framework.LSTM(%x, %x, %x, none, none, %x) {hidden_size = 3 : i64} : (tensor<1x3x?x4xf32>, "
@@ -38,8 +38,9 @@ LINES = [
     "-> (tensor<1x2x?x4xf32>, tensor<1x1x?x4xf32>)",
     "%0 = framework.If(%c) ({\n framework.yield %x : tensor<1x3x?x4xf32>\n}, "
     "{\n framework.yield %x : tensor<1x3x?x4xf32>\n}) : (tensor<i1>) -> tensor<1x3x?x4xf32>",
-    "%0 = framework.Identity(%x) : (tensor<1x3x?x4xf32>) -> !framework.sequence<tensor<3x!framework.string>>",
-    '%0 = framework.Relu(%x) attributes {note = "kept"} : (tensor<1x3x?x4xf32>) -> !framework.optional<tensor<3xui8>>',
+    "%0 = framework.SequenceEmpty() {dtype = 8 : i64} : () -> !framework.sequence<tensor<3x!framework.string>>",
+    '%0 = framework.Optional(%x) attributes {note = "kept"} '
+    ": (tensor<1x3x?x4xf32>) -> !framework.optional<tensor<1x3x?x4xf32>>",
     '%0 = "framework.opaque"(%x) <{op_type = "F", domain = "d", onnx_attributes = {a = 1 : i64}}> '
     ": (tensor<1x3x?x4xf32>) -> !framework.unknown",
 ]
