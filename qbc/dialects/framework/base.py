@@ -83,6 +83,10 @@ def segments(op: Operation, name: str) -> tuple[int, ...] | None:
     return tuple(cast("DenseArrayBase[IntegerType]", sizes).get_values()) if sizes is not None else None
 
 
+class ShapeMismatch(VerifyException):
+    """Shapes of operands or results of an operator do not fit each other."""
+
+
 class FrameworkOp(IRDLOperation):
     """Base of the operator classes generated from the table."""
 
@@ -117,14 +121,13 @@ class FrameworkOp(IRDLOperation):
             return
         try:
             shape = infer_shapes(self)
-        except VerifyException:
+        except VerifyException as error:
             if isinstance(self.parent_op(), FrameworkOp):  # a body that is never taken may be inconsistent
                 return
-            raise
+            raise ShapeMismatch(str(error)) from None
         if shape is not None and not compatible(shape, kind.get_shape()):
-            raise VerifyException(
-                f"result has shape {dims_text(kind.get_shape())}, its operands give {dims_text(shape)}"
-            )
+            stated, found = dims_text(kind.get_shape()), dims_text(shape)
+            raise ShapeMismatch(f"result has shape {stated}, its operands give {found}")
 
     def print(self, printer: Printer) -> None:
         signature = cast("Signature", signature_of(self))

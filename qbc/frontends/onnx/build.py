@@ -22,12 +22,16 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
-from qbc.dialects.framework.base import build_op
+from qbc.dialects.common.graph import location_names
+from qbc.dialects.framework.access import operator
+from qbc.dialects.framework.base import FrameworkOp, ShapeMismatch, build_op
 from qbc.dialects.framework.onnx_types import type_of
 from qbc.dialects.framework.ops import OPS_BY_NAME, ConstantOp, OpaqueOp, YieldOp
 from qbc.dialects.framework.signature import ML_DOMAIN, OPSET, Parameter, Signature, signatures
 from qbc.dialects.framework.types import RawAttr, UnknownType
+from qbc.errors import QBCompilerError
 from qbc.frontends.onnx.attributes import AttributeReader
 from qbc.frontends.onnx.prepare import Prepared
 from qbc.frontends.onnx.tensors import TensorReader, invalid
@@ -35,8 +39,26 @@ from qbc.store import BlobStore
 
 
 def build_module(prepared: Prepared, store: BlobStore) -> ModuleOp:
-    """Return the module of a prepared model, with one `func.func @main`."""
-    return _Builder(prepared, store).module()
+    """Return the module of a prepared model, with one `func.func @main`.
+
+    Raises INVALID_MODEL where types do not fit an operator, and SHAPE_ERROR where shapes do not.
+    """
+    module = _Builder(prepared, store).module()
+    for op in module.walk():
+        if isinstance(op, FrameworkOp):
+            _check(op)
+    return module
+
+
+def _check(op: FrameworkOp) -> None:
+    try:
+        op.verify_()
+    except ShapeMismatch as error:
+        raise QBCompilerError(
+            f"{operator(op)}: {error}", code="SHAPE_ERROR", node=", ".join(location_names(op.location))
+        ) from None
+    except VerifyException as error:
+        raise invalid(f"{operator(op)}: {error}", ", ".join(location_names(op.location))) from None
 
 
 @dataclass
