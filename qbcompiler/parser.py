@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from qbc.driver.arguments import Parser
+from qbc.driver.arguments import OneFile, Parser
 
 PHASE_NAMES = ("import", "convert", "quantize", "lower", "encode")
 
@@ -42,6 +42,7 @@ def _build_commands(commands: Any) -> None:
     command.add_argument(
         "--model",
         "--compile-from",
+        action=OneFile,
         metavar="FILE",
         help="an .onnx or .mblt file, or IR text to go on from (default: modelPaths of the configuration)",
     )
@@ -53,7 +54,12 @@ def _build_commands(commands: Any) -> None:
 
     command = _command(commands, "parse", "commands.build:parse_command", "source model -> .mblt")
     command.add_argument(
-        "--model", "--compile-from", required=True, metavar="FILE", help="an .onnx file, or IR text to go on from"
+        "--model",
+        "--compile-from",
+        action=OneFile,
+        required=True,
+        metavar="FILE",
+        help="an .onnx file, or IR text to go on from",
     )
     command.add_argument("--output", required=True, metavar="FILE", help="the .mblt file to write")
     _add_import(command)
@@ -62,7 +68,12 @@ def _build_commands(commands: Any) -> None:
 
     command = _command(commands, "quantize", "commands.build:quantize_command", ".mblt -> .mxq")
     command.add_argument(
-        "--mblt", "--compile-from", required=True, metavar="FILE", help="a .mblt file, or IR text to go on from"
+        "--mblt",
+        "--compile-from",
+        action=OneFile,
+        required=True,
+        metavar="FILE",
+        help="a .mblt file, or IR text to go on from",
     )
     command.add_argument("--output", metavar="FILE", help="the .mxq file to write (default: savePaths)")
     _add_quantize(command)

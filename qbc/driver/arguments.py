@@ -83,6 +83,22 @@ class Parser(argparse.ArgumentParser):
         return [command for action in actions for command in action.choices.items()]
 
 
+class OneFile(argparse.Action):
+    """An argument with several names that takes one file: two different ones are an error, not the last of them."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        known = getattr(namespace, self.dest)
+        if known not in (None, values):
+            parser.error(f"{option_string} {values}: the input is {known} already")
+        setattr(namespace, self.dest, values)
+
+
 def parse_input_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """Parse `NAME=1x3x224x224` texts (commas may separate too); raises ArgumentError for anything else."""
     shapes: dict[str, tuple[int, ...]] = {}

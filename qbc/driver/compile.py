@@ -100,7 +100,7 @@ def _compile(source: Path, output: Path, options: CompileOptions, phases: tuple[
     with _interruptible():
         run = _Run(source, output, options, phases)
         result = run.run()
-        if phases[-1] == PHASES[-1]:
+        if phases[-1] == PHASES[-1] and "quantize" in run.phases:
             _write_candidates(run, result)
         options.on_event(Event("result", str(output), data=output))
         return result
@@ -217,8 +217,7 @@ class _Run:
         chosen = self.options.target or base.target
         programs = programs_of(module)
         if chosen is None and programs:
-            chosen = programs[0].target.data
-            self.ctx.notice(f"target device {chosen} comes from {str(self.source)!r}")
+            chosen = self._recorded_target(programs[0].target.data)
         if chosen is None and phases[-1] in QUANTIZE_PHASES:
             from qbc.targets import DEFAULT_TARGET, target_names
 
@@ -229,6 +228,19 @@ class _Run:
             self._bind_target(chosen)
         # How a device was named depends on the route, so artifacts do not record it.
         self._record.unrecorded = set(self.ctx.notices)
+
+    def _recorded_target(self, name: str) -> str:
+        """Return the target that a program was lowered for; TARGET_ERROR when it is not known here."""
+        try:
+            find_target(name, self.ctx)
+        except QBCompilerError as error:
+            raise QBCompilerError(
+                f"{str(self.source)!r} is lowered for {name!r}, which is no device known here",
+                code="TARGET_ERROR",
+                hint="give its target file as the target device",
+            ) from error
+        self.ctx.notice(f"target device {name} comes from {str(self.source)!r}")
+        return name
 
     def _bind_target(self, chosen: str | Path) -> None:
         """Plan again where the target was not given: which core modes there are depends on it."""
@@ -288,7 +300,7 @@ class _Run:
                 self.ctx.notice(notice)
         if phase != "quantize":
             return manifest
-        require_fixed_inputs(module, is_snapshot=self.source.suffix.lower() == ".mblt")
+        require_fixed_inputs(module, is_snapshot=not is_source_model(self.source))
         save_config(self.options.config_save_path, self.plan, self.source, self.output)
         return self._record.with_graph(manifest, module)
 

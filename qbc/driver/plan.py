@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,9 +91,13 @@ class Plan:
         path = INPUT_OPTIONS.get((name, option)) or next(iter(placed), None)
         return None if path is None else key_of(path)
 
-    def config_dict(self) -> dict[str, Any]:
-        """Return the configuration as snapshots record it (no paths)."""
-        return {} if self.config is None else self.config.grouped(paths=False)
+    def config_dict(self, phases: Sequence[str] = PHASES) -> dict[str, Any]:
+        """Return the configuration as snapshots record it (no paths): the settings that `phases` took."""
+        if self.config is None or not {"quantize", "lower"} & set(phases):
+            return {}
+        if "quantize" in phases:
+            return self.config.grouped(paths=False)
+        return type(self.config)(inference_scheme=self.config.inference_scheme).grouped(paths=False)
 
 
 def make_plan(options: CompileOptions, phases: tuple[str, ...] = PHASES) -> Plan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -100,11 +100,18 @@ class Recorder:
         return replace(
             base,
             pipeline=pipeline,
-            config=plan.config_dict(),
+            config=plan.config_dict(done),
             target=self._ctx.target.name,
+            provenance=self._with_target(base),
             notices=self._notices(base),
             reports=reports,
         )
+
+    def _with_target(self, base: Manifest) -> dict[str, Any]:
+        """Return the provenance with the digest of the device, for runs that begin after the phase that adds it."""
+        if not self._options.provenance or "target_digest" in base.provenance:
+            return base.provenance
+        return {**base.provenance, "target_digest": self._ctx.target.digest}
 
     def _notices(self, base: Manifest) -> list[str]:
         """Return the notices of the snapshot it comes from, then those of this run."""

@@ -103,8 +103,11 @@ def _records_text(entry: dict[str, Any]) -> tuple[str, ...]:
 def validate(options: argparse.Namespace) -> int:
     """Check a source model without compiling it."""
     from qbc.driver.arguments import parse_input_shapes
+    from qbcompiler.arguments import refuse
     from qbcompiler.tools import validate_model
 
+    if options.cpu_offload:
+        raise refuse("cpu_offload", "running parts of the graph on the CPU")
     found = validate_model(options.model, options.backend, parse_input_shapes(options.input_shape))
     channel().result("validate", found, lambda: _validation_text(found))
     return 0

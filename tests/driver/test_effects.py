@@ -198,3 +198,44 @@ def test_quiet_and_verbose_exclude_each_other(folder: Path, capsys: pytest.Captu
     command = ["parse", "--model", str(digits_model_path()), "--output", str(folder / "o.mblt")]
     assert main([*command, "--quiet", "--verbose"]) == 1
     assert "exclude each other" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["compile", "parse", "quantize"])
+def test_two_inputs_are_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    first = "--mblt" if command == "quantize" else "--model"
+    assert main([command, first, "a", "--compile-from", "b", "--output", "c"]) == 1
+    assert "--compile-from b: the input is a already" in capsys.readouterr().err
+
+
+def test_validate_refuses_what_it_cannot_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "--model", str(digits_model_path()), "--cpu-offload"]) == 1
+    assert "UNSUPPORTED_FEATURE" in capsys.readouterr().err
+    assert main(["validate", "--model", str(digits_model_path()), "--no-cpu-offload"]) == 0
+
+
+def test_only_settings_that_were_taken_are_recorded(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a program was not made with does not stand in its record; the device does."""
+    output = str(folder / "recorded.mxq")
+    config = ["--compile-config", str(folder / "config.yaml")]
+    command = ["compile", "--output", output, *config, "--target-device", "aries-rb", "--inference-scheme", "multi"]
+    assert main([*command, "--compile-from", source_of(folder, "quantize")]) == 0
+    capsys.readouterr()
+    assert main(["info", output]) == 0
+    shown = capsys.readouterr().out
+    assert "inferenceScheme = 'multi'" in shown and "percentile = 0.99" not in shown
+    assert "aries-rb (digest of its facts:" in shown
+    assert main([*command, "--compile-from", source_of(folder, "mblt"), "--calib-data-path", f"{folder}/samples"]) == 0
+    capsys.readouterr()
+    assert main(["info", output]) == 0
+    assert "percentile = 0.99" in capsys.readouterr().out
+
+
+def test_a_recorded_target_that_is_not_known(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target, lowered = folder / "mine.yaml", folder / "mine.mlir"
+    target.write_text("extends: regulus-ra.yaml\nname: mine\n")
+    source = ["--model", str(digits_model_path()), "--use-random-calib", "--target-device", str(target)]
+    assert main(["compile", *source, "--compile-to", "lower", "--output", str(lowered)]) == 0
+    again = ["compile", "--compile-from", str(lowered), "--output", str(folder / "mine.mxq")]
+    assert main(again) == 1
+    assert "is lowered for 'mine', which is no device known here" in capsys.readouterr().err
+    assert main([*again, "--target-device", str(target), "--inference-scheme", "all"]) == 0
