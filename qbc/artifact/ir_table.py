@@ -181,9 +181,12 @@ class _Reader:
 
 def _op_class(name: Any, context: Context) -> type[Operation]:
     cls = context.get_optional_op(name) if isinstance(name, str) else None
-    if cls is None:
+    if cls is not None:
+        return cls
+    dialect = str(name).partition(".")[0]
+    if dialect in context.registered_dialect_names:
         raise DamagedTable(f"unknown operation {name!r}")
-    return cls
+    raise DamagedTable(f"unknown operation {name!r}, no installed package has the dialect {dialect!r}")
 
 
 def _index(value: Any) -> int:

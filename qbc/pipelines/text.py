@@ -27,9 +27,12 @@ from xdsl.utils.exceptions import ParseError, UnregisteredConstructException, Ve
 
 from qbc.dialects.common.parser import Utf8Parser
 from qbc.errors import QBCompilerError
+from qbc.extensions import extension_names
 from qbc.passes.base import CompileContext
+from qbc.pipelines.grammar import did_you_mean
 
 MAX_OPERATION_TEXT = 600
+_UNKNOWN = re.compile(r"Operation (?P<name>[^.\s]+\.\S+) is not registered")
 _COMMENT = re.compile(r"//[^\n]*")
 
 
@@ -38,10 +41,10 @@ class IRParseError(QBCompilerError):
 
     default_code = "PARSE_ERROR"
 
-    def __init__(self, message: str, *, line: int | None = None, excerpt: str = "") -> None:
+    def __init__(self, message: str, *, line: int | None = None, excerpt: str = "", hint: str | None = None) -> None:
         self.line = line
         self.excerpt = excerpt
-        super().__init__(message)
+        super().__init__(message, hint=hint)
 
 
 class IRParser(Utf8Parser):
@@ -109,8 +112,12 @@ def parse_ir(ctx: CompileContext, text: str, name: str) -> ModuleOp:
     except ParseError as error:
         span = error.span
         line, column = _line_and_column(text, span.start)
+        message = _first_line(error.msg)
         raise IRParseError(
-            f"{name}:{line}:{column}: {_first_line(error.msg)}", line=line, excerpt=_excerpt(text, span.start)
+            f"{name}:{line}:{column}: {message}",
+            line=line,
+            excerpt=_excerpt(text, span.start),
+            hint=_about_unknown(message, ctx),
         ) from None
     except (VerifyException, UnregisteredConstructException, ValueError, KeyError, RecursionError) as error:
         if isinstance(error, QBCompilerError):
@@ -119,6 +126,18 @@ def parse_ir(ctx: CompileContext, text: str, name: str) -> ModuleOp:
         line, column = _line_and_column(text, position)
         message = "nesting is too deep" if isinstance(error, RecursionError) else _first_line(str(error))
         raise IRParseError(f"{name}:{line}:{column}: {message}", line=line, excerpt=_excerpt(text, position)) from None
+
+
+def _about_unknown(message: str, ctx: CompileContext) -> str | None:
+    """Return what helps with a name that is not known: the nearest one, or where its dialect may come from."""
+    found = _UNKNOWN.fullmatch(message)
+    if found is None:
+        return None
+    dialect = found["name"].partition(".")[0]
+    if dialect in ctx.registered_dialect_names:
+        return did_you_mean(found["name"], [op.name for op in ctx.loaded_ops])
+    near = did_you_mean(dialect, [*ctx.registered_dialect_names, *extension_names("dialect")])
+    return near or f"no installed package has the dialect {dialect!r}"
 
 
 def operation_text(op: Operation) -> str:

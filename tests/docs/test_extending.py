@@ -163,6 +163,24 @@ def test_operation_in_a_snapshot(acme: Path, capsys: pytest.CaptureFixture[str])
     assert "[UNSUPPORTED_OP]" in capsys.readouterr().err
 
 
+def test_names_of_operations(acme: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wrong names are corrected; without the package its files say what they lack."""
+    for wrong, near in (("acme.doubel", "acme.double"), ("acm.double", "acme")):
+        Path("wrong.mlir").write_text(DOUBLED.replace("acme.double", wrong))
+        assert qbc_opt(["wrong.mlir"]) == 1
+        assert f"Operation {wrong} is not registered (did you mean {near!r}?)" in capsys.readouterr().err
+    name = 'framework.name = "x"'
+    source = f"func.func @main(%x: tensor<4xf32> {{{name}}}) -> (tensor<4xf32> {{{name}}}) {{\n"
+    relu = "%r = framework.Relu(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
+    double = "%y = acme.double %r : tensor<4xf32> -> tensor<4xf32>\n"
+    Path("source.mlir").write_text(f"{source}{relu}{double}func.return %y : tensor<4xf32>\n}}\n")
+    assert qbcompiler(["parse", "--compile-from", "source.mlir", "--output", "model.mblt"]) == 0
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not entry.endswith("site")])
+    for file in ("model.mlir", "model.mblt"):
+        assert qbc_opt([file]) == 1
+        assert "no installed package has the dialect 'acme'" in capsys.readouterr().err
+
+
 def test_a_preset_runs_the_pass(acme: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from qbc.pipelines.phases import load_preset
 
