@@ -341,3 +341,31 @@ def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(QBCompilerError) as caught:
         import_onnx(tmp_path / "none.onnx", BlobStore())
     assert caught.value.code == "INVALID_MODEL"
+
+
+@pytest.mark.parametrize(
+    ("right", "code", "message"),
+    [
+        (np.ones(3, np.float32), "SHAPE_ERROR", "Add: sizes [4, 3] of axis 0 do not broadcast"),
+        (np.ones(4, np.float64), "INVALID_MODEL", ""),
+        (np.array(["a"], object), "INVALID_MODEL", ""),
+    ],
+)
+def test_operands_that_do_not_fit(right: np.ndarray, code: str, message: str, tmp_path: Path) -> None:
+    proto = model([helper.make_node("Add", ["x", "r"], ["y"], name="sum")], [value("x", [4])], [value("y", None)], {})
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(right, "r"))
+    with pytest.raises(QBCompilerError) as caught:
+        load(proto, tmp_path)
+    assert caught.value.code == code and message in str(caught.value)
+    assert not message or caught.value.node == "sum"
+
+
+def test_bodies_that_are_never_taken_may_be_inconsistent(tmp_path: Path) -> None:
+    body = {
+        name: helper.make_graph([helper.make_node(op, inputs, ["v"])], name, [], [value("v", None)])
+        for name, op, inputs in (("then_branch", "Relu", ["x"]), ("else_branch", "Add", ["x", "w"]))
+    }
+    nodes = [helper.make_node("If", ["c"], ["y"], **body)]
+    constants = {"c": np.array(True), "w": np.ones(3, np.float32)}
+    module = load(model(nodes, [value("x", [4])], [value("y", None)], constants), tmp_path)
+    module.verify()

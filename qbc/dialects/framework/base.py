@@ -116,16 +116,14 @@ class FrameworkOp(IRDLOperation):
         """Compare the shape of the first result with what follows from the operands."""
         from qbc.dialects.framework.shape_rules import infer_shapes
 
-        kind = self.results[0].type if self.results else None
-        if not isinstance(kind, TensorType):
-            return
         try:
             shape = infer_shapes(self)
         except VerifyException as error:
             if isinstance(self.parent_op(), FrameworkOp):  # a body that is never taken may be inconsistent
                 return
             raise ShapeMismatch(str(error)) from None
-        if shape is not None and not compatible(shape, kind.get_shape()):
+        kind = self.results[0].type if self.results else None
+        if shape is not None and isinstance(kind, TensorType) and not compatible(shape, kind.get_shape()):
             stated, found = dims_text(kind.get_shape()), dims_text(shape)
             raise ShapeMismatch(f"result has shape {stated}, its operands give {found}")
 
