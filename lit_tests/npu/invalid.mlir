@@ -115,3 +115,12 @@ npu.program @main(%x: !npu.t<4xi32>) target("aries-rb") mode("single") variant(0
 npu.program @main(%x: !npu.t<4xi8>) target("aries-rb") mode("both") variant(0) inputs(#npu.host<"x", f32, 0.5 : 0>) outputs(#npu.host<"y", f32, 0.25 : 0>) {
   npu.return %x : !npu.t<4xi8>
 }
+
+// -----
+
+// expected-error@+1 {{0 inputs, 1 host descriptors}}
+npu.program @main target("aries-rb") mode("single") variant(0) inputs(#npu.host<"x", f32, 0.5 : 0>) outputs(#npu.host<"y", f32, 0.5 : 0>) {
+  // expected-error@+1 {{should be of base attribute integer}}
+  %a = npu.buffer {type = !npu.t<1x4xi8>, size = 4, input = dense<0> : tensor<1xi64>} : !npu.buffer
+  npu.return %a : !npu.buffer
+}

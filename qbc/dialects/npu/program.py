@@ -98,7 +98,8 @@ class ProgramOp(IRDLOperation):
         """Graph inputs in order: block arguments, or the buffers with an `input` number."""
         if self.body.block.args:
             return list(self.body.block.args)
-        buffers = [op for op in self.body.block.ops if isinstance(op, BufferOp) and op.input is not None]
+        # What a property may hold is a rule of the buffer, which is not verified yet when the program is.
+        buffers = [op for op in self.body.block.ops if isinstance(op, BufferOp) and isinstance(op.input, IntegerAttr)]
         return [op.buffer for op in sorted(buffers, key=lambda op: op.input_number)]
 
     def verify_(self) -> None:
