@@ -16,14 +16,16 @@ from __future__ import annotations
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError, VerifyException
 
 from qbc.dialects.blob import BlobRefAttr, read_blob, write_blob
 from qbc.dialects.blob.handles import blob_handles
+from qbc.dialects.common.graph import argument_names, result_names
 from qbc.dialects.common.parser import Utf8Parser
-from qbc.passes.base import CompileContext
+from qbc.passes.base import CompileContext, pass_error
 
 if TYPE_CHECKING:
     from qbc.store import BlobStore
@@ -49,10 +51,31 @@ def forget_float_graphs(module: ModuleOp) -> None:
 
 
 def float_graph(function: FuncOp, ctx: CompileContext) -> FuncOp | None:
-    """Return the float graph of a quantized function, None where none was kept; raises MISSING_BLOB."""
+    """Return the float graph of a quantized function, None where none was kept.
+
+    Raises MISSING_BLOB where IR text came without it, VERIFY_ERROR where the attribute names something else.
+    """
     kept = function.attributes.get(FLOAT_GRAPH)
-    text = kept.data.get("text") if isinstance(kept, DictionaryAttr) else None
-    if not isinstance(text, BlobRefAttr):
+    if kept is None:
         return None
-    module = Utf8Parser(ctx, bytes(read_blob(ctx.store, text)).decode(), FLOAT_GRAPH).parse_module()
+    text = kept.data.get("text") if isinstance(kept, DictionaryAttr) else None
+    graph = _parse(bytes(read_blob(ctx.store, text)), ctx) if isinstance(text, BlobRefAttr) else None
+    if graph is None or _interface(graph) != _interface(function):
+        raise pass_error(function, f"has a {FLOAT_GRAPH} that is not its float graph", hint="run quant-collect again")
+    return graph
+
+
+def _parse(text: bytes, ctx: CompileContext) -> FuncOp | None:
+    """Return the function in a text, None where there is none."""
+    try:
+        module = Utf8Parser(ctx, text.decode(), FLOAT_GRAPH).parse_module()
+        module.verify()
+    except (ParseError, VerifyException, ValueError, RecursionError):
+        return None
     return next((op for op in module.ops if isinstance(op, FuncOp)), None)
+
+
+def _interface(function: FuncOp) -> tuple[object, ...]:
+    kinds = (*function.function_type.inputs, *function.function_type.outputs)
+    shapes = [kind.get_shape() if isinstance(kind, TensorType) else None for kind in kinds]
+    return shapes, argument_names(function), result_names(function)

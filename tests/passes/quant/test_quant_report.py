@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import DictionaryAttr, UnitAttr
+from xdsl.dialects.func import FuncOp
 
+from qbc.dialects.blob import write_blob
 from qbc.dialects.blob.handles import blob_keys
 from qbc.errors import QBCompilerError
 from qbc.passes.base import name_loc
@@ -76,6 +79,24 @@ def test_collecting_again_replaces_the_float_graph() -> None:
     first = str(network.module)
     QuantCollect().run(network.module, network.ctx)
     assert str(network.module) == first
+
+
+@pytest.mark.parametrize("case", ["weights", "not text", "no function", "other function", "no dictionary"])
+def test_an_attribute_that_names_no_float_graph_is_refused(case: str) -> None:
+    network = CalibratedNetwork()
+    _run_to_report(network)
+    (function,) = (op for op in network.module.body.block.ops if isinstance(op, FuncOp))
+    blobs = {
+        "weights": np.ones(4, np.float32),
+        "not text": np.full(4, 255, np.uint8),
+        "no function": np.frombuffer(b"builtin.module {}", np.uint8),
+        "other function": np.frombuffer(b"func.func @main() { func.return }", np.uint8),
+    }
+    named = DictionaryAttr({"text": write_blob(network.ctx.store, blobs[case])}) if case in blobs else UnitAttr()
+    function.attributes["quant.float_graph"] = named
+    with pytest.raises(QBCompilerError, match="not its float graph") as caught:
+        QuantReport().run(network.module, network.ctx)
+    assert caught.value.code == "VERIFY_ERROR"
 
 
 def test_report_needs_the_float_graph() -> None:
