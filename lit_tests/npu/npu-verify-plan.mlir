@@ -1,7 +1,10 @@
 // RUN: not qbc-opt %s --split-input-file --pass-pipeline='npu.program(npu-verify-plan)' 2>&1 | filecheck %s
 
-// CHECK: error[RESOURCE_ERROR]: the memory plan of @v1 is not sound
-// CHECK: V1: npu.lut of B overwrites the buffer of A before npu.maximum of Y reads it
+// CHECK: error[RESOURCE_ERROR]: V1: npu.lut of B overwrites the buffer of A before npu.maximum of Y reads it
+// CHECK-NEXT: at "Y"
+// CHECK-NEXT: op: npu.maximum ins(
+// CHECK-NEXT: the memory plan of @v1 is not sound
+// CHECK-NEXT: while running pass npu-verify-plan
 npu.program @v1 target("aries-rb") mode("single") variant(0) inputs(#npu.host<"x", f32, 0.5 : 0>) outputs(#npu.host<"y", f32, 0.25 : 0>) {
   %x = npu.buffer {type = !npu.t<100xi8>, size = 100, space = "dram", address = 0, input = 0} : !npu.buffer
   %a = npu.buffer {type = !npu.t<100xi8>, size = 100, space = "l2", address = 0} : !npu.buffer loc("A")

@@ -1,10 +1,13 @@
 // RUN: not qbc-opt %s --pass-pipeline='builtin.module(quant-verify{level=ranged})' 2>&1 | filecheck %s
 
 // Scales 1 and 2 may become scales 1, 2, 1, 2 by concatenation, not 2, 1, 2, 1; a transpose of channels needs one scale.
-// CHECK: 3 violations of level ranged
-// CHECK-NEXT: turned: 'quant.transpose' op moves codes between rows k, r1
-// CHECK-NEXT: swapped: 'quant.concat' op needs equal encodings, it has 2 different ones
-// CHECK-NEXT: turned: 'quant.transpose' op needs equal encodings, it has 2 different ones
+// CHECK: error[VERIFY_ERROR]: 'quant.transpose' op moves codes between rows k, r1
+// CHECK-NEXT: at "turned"
+// CHECK: error[VERIFY_ERROR]: 'quant.concat' op needs equal encodings, it has 2 different ones
+// CHECK-NEXT: at "swapped"
+// CHECK: error[VERIFY_ERROR]: 'quant.transpose' op needs equal encodings, it has 2 different ones
+// CHECK-NEXT: at "turned"
+// CHECK-NOT: error
 quant.params "r0" {storage = i8, scale = 0.5 : f32, zero_point = 0}
 quant.params "r1" {storage = i8, scale = 1.0 : f32, zero_point = 0}
 quant.params "k" {storage = i8, scales = #blob.inline<"0000803f00000040" : tensor<2xf32>>, zero_point = 0}

@@ -10,7 +10,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, ModuleOp, NameLoc, NoneAttr, StringAttr, UnknownLoc
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FusedLoc,
+    LocationAttr,
+    ModuleOp,
+    NameLoc,
+    NoneAttr,
+    StringAttr,
+    UnknownLoc,
+    UnregisteredOp,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import (
@@ -30,6 +40,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from qbc.store import BlobStore
+
+
+MAX_SHOWN = 20  # violations in one message
 
 
 class SampleSource(Protocol):
@@ -202,6 +215,56 @@ def pass_error(op: Operation, message: str, *, code: str = "VERIFY_ERROR", hint:
     return error
 
 
+@dataclass(frozen=True)
+class Violation:
+    """A broken rule: the operation and the text of the rule, which may be a sentence about more than the operation."""
+
+    operation: Operation
+    message: str
+    is_sentence: bool = False
+
+    def __str__(self) -> str:
+        return self.message if self.is_sentence else f"'{_op_name(self.operation)}' op {self.message}"
+
+    @property
+    def node(self) -> str | None:
+        """The source nodes of the operation."""
+        return ", ".join(source_names(self.operation)) or None
+
+
+class VerificationError(QBCompilerError):
+    """IR that breaks rules; `violations` holds all of them, `subject` says what was checked where it is not plain."""
+
+    default_code = "VERIFY_ERROR"
+
+    def __init__(self, violations: Sequence[Violation], *, code: str | None = None, subject: str = "") -> None:
+        self.violations = list(violations)
+        self.subject = subject
+        first = self.violations[0]
+        super().__init__(self._text(), code=code, node=first.node)
+        self.operation = first.operation
+
+    def _text(self) -> str:
+        """Return all violations; several stand on a line each, with their source nodes."""
+        prefix = f"{self.subject}: " if self.subject else ""
+        if len(self.violations) == 1:
+            return f"{prefix}{self.violations[0]}"
+        lines = [f"{item} [node {item.node!r}]" if item.node else str(item) for item in self.violations[:MAX_SHOWN]]
+        if len(self.violations) > MAX_SHOWN:
+            lines.append(f"and {len(self.violations) - MAX_SHOWN} more")
+        return "\n  ".join([f"{prefix}{len(self.violations)} violations:", *lines])
+
+    def describe(self) -> str:
+        """Return the violations with their source nodes, and the hint."""
+        if len(self.violations) == 1:
+            return super().describe()
+        return self.message + (f" ({self.hint})" if self.hint else "")
+
+
+def _op_name(op: Operation) -> str:
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+
+
 def locate_blob(error: QBCompilerError, module: ModuleOp) -> None:
     """Add to an error about a blob the first operation that names it."""
     from qbc.dialects.blob.handles import blob_keys
@@ -226,7 +289,9 @@ __all__ = [
     "ModulePass",
     "Pass",
     "SampleSource",
+    "VerificationError",
     "VerifyException",
+    "Violation",
     "array_of",
     "check_choice",
     "check_options",

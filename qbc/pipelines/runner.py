@@ -83,7 +83,7 @@ def run_pipeline(
         for step in steps:
             _run_step(module, step, steps[step.index :], ctx, instrumentations, verify_each)
         if verify and steps and not verify_each:
-            verify_module(module)
+            _verify_at_end(module)
 
 
 def _run_step(
@@ -152,6 +152,14 @@ def _anchors(module: ModuleOp, anchor: str) -> Iterator[Operation]:
     for op in module.ops:
         if op.name == anchor and any(region.blocks for region in op.regions):
             yield op
+
+
+def _verify_at_end(module: ModuleOp) -> None:
+    try:
+        verify_module(module)
+    except QBCompilerError as error:
+        error.hint = error.hint or "find the pass that broke it with --verify-each"
+        raise
 
 
 def _verify_after(module: ModuleOp, name: str) -> None:

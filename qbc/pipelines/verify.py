@@ -6,42 +6,17 @@ is looked at where all operations are well formed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from qbc.errors import QBCompilerError
-from qbc.passes.base import source_names
+from qbc.passes.base import VerificationError, Violation
 from qbc.passes.parameter_rows import row_violations
 
 MAX_VIOLATIONS = 20
 
-
-@dataclass(frozen=True)
-class Violation:
-    """A broken rule: the operation and the text of the rule."""
-
-    operation: Operation
-    message: str
-
-    def __str__(self) -> str:
-        return f"'{_name(self.operation)}' op {self.message}"
-
-
-class VerificationError(QBCompilerError):
-    """IR that breaks rules of its dialects; `violations` holds all of them."""
-
-    default_code = "VERIFY_ERROR"
-
-    def __init__(self, violations: list[Violation]) -> None:
-        self.violations = violations
-        first = violations[0]
-        more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
-        super().__init__(f"{first}{more}", node=", ".join(source_names(first.operation)) or None)
-        self.operation = first.operation
+__all__ = ["MAX_VIOLATIONS", "VerificationError", "Violation", "verify_module"]
 
 
 def verify_module(module: Operation) -> None:
@@ -102,7 +77,3 @@ def _rule(error: VerifyException) -> str:
     while text.startswith(prefix):
         text = text[len(prefix) :]
     return text.splitlines()[0] if text else "does not verify"
-
-
-def _name(op: Operation) -> str:
-    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name

@@ -9,9 +9,8 @@ from xdsl.ir import Operation
 
 from qbc.dialects.npu import BufferOp, KernelOp, ProgramOp
 from qbc.dialects.npu.convolution import AccumulateOp
-from qbc.errors import QBCompilerError
 from qbc.modes import CORE_MODES
-from qbc.passes.base import CompileContext, source_names
+from qbc.passes.base import CompileContext, VerificationError, Violation, source_names
 from qbc.passes.npu.programs import ProgramPass, buffers, commands, memory_bytes, root_buffer, target_of
 
 
@@ -42,50 +41,57 @@ class NpuVerifyPlan(ProgramPass):
         if not problems:
             problems = _Ownership(op).follow()
         if problems:
-            raise QBCompilerError(
-                f"the memory plan of @{op.sym_name.data} is not sound:\n  " + "\n  ".join(problems),
-                code="RESOURCE_ERROR",
-            )
+            subject = f"the memory plan of @{op.sym_name.data} is not sound"
+            raise VerificationError(problems, code="RESOURCE_ERROR", subject=subject)
 
 
-def _interface(program: ProgramOp, modes: tuple[str, ...]) -> Iterator[str]:
+def _problem(op: Operation, message: str) -> Violation:
+    return Violation(op, message, is_sentence=True)
+
+
+def _interface(program: ProgramOp, modes: tuple[str, ...]) -> Iterator[Violation]:
     if program.mode.data not in modes:
-        yield f"V7: the target has no core mode {program.mode.data!r}"
+        yield _problem(program, f"V7: the target has no core mode {program.mode.data!r}")
     numbers = [buffer.input_number for buffer in buffers(program) if buffer.input is not None]
     if sorted(numbers) != list(range(len(program.host_inputs) * CORE_MODES[program.mode.data].images)):
-        yield f"V12: graph inputs are numbered {numbers}"
+        yield _problem(program, f"V12: graph inputs are numbered {numbers}")
 
 
-def _places(program: ProgramOp, capacities: dict[str, int], alignment: int) -> Iterator[str]:
+def _places(program: ProgramOp, capacities: dict[str, int], alignment: int) -> Iterator[Violation]:
     for buffer in buffers(program):
         if buffer.space is None or buffer.address is None:
-            yield f"V2: {_name(buffer)} has no address"
+            yield _problem(buffer, f"V2: {_name(buffer)} has no address")
             continue
         address, space = buffer.address.value.data, buffer.space.data
         end = address + buffer.size.value.data
         if end > capacities[space]:
-            yield f"V2: {_name(buffer)} ends at {end}, {space} has {capacities[space]} bytes"
+            yield _problem(buffer, f"V2: {_name(buffer)} ends at {end}, {space} has {capacities[space]} bytes")
         if address % alignment:
-            yield f"V2: {_name(buffer)} is at {address}, not a multiple of {alignment}"
+            yield _problem(buffer, f"V2: {_name(buffer)} is at {address}, not a multiple of {alignment}")
 
 
-def _cores(program: ProgramOp) -> Iterator[str]:
+def _cores(program: ProgramOp) -> Iterator[Violation]:
     mode = CORE_MODES[program.mode.data]
     owners: dict[BufferOp, int] = {}
     for command in commands(program):
         core = command.core_number
         if core >= mode.cores:
-            yield f"V13: {_command_name(command)} is on core {core}, mode {mode.name} has {mode.cores}"
+            yield _problem(
+                command, f"V13: {_command_name(command)} is on core {core}, mode {mode.name} has {mode.cores}"
+            )
         if mode.images == 1:
             continue
         for value in (*command.inputs, *command.outs):
             buffer = root_buffer(value)
             if buffer is not None and owners.setdefault(buffer, core) != core:
-                yield f"V14: {_command_name(command)} on core {core} uses {_name(buffer)} of core {owners[buffer]}"
+                yield _problem(
+                    command,
+                    f"V14: {_command_name(command)} on core {core} uses {_name(buffer)} of core {owners[buffer]}",
+                )
     yield from _shared_bytes(owners)
 
 
-def _shared_bytes(owners: dict[BufferOp, int]) -> Iterator[str]:
+def _shared_bytes(owners: dict[BufferOp, int]) -> Iterator[Violation]:
     placed = [buffer for buffer in owners if buffer.space is not None and buffer.address is not None]
     placed.sort(key=_first_byte)
     ends: dict[tuple[str, int], tuple[int, BufferOp]] = {}  # by space and core: the last byte so far and its buffer
@@ -93,7 +99,9 @@ def _shared_bytes(owners: dict[BufferOp, int]) -> Iterator[str]:
         (space, start), core = _first_byte(buffer), owners[buffer]
         for (other_space, other), (end, neighbour) in ends.items():
             if other_space == space and other != core and end > start:
-                yield f"V14: {_name(buffer)} of core {core} overlaps {_name(neighbour)} of core {other}"
+                yield _problem(
+                    buffer, f"V14: {_name(buffer)} of core {core} overlaps {_name(neighbour)} of core {other}"
+                )
         end = start + buffer.size.value.data
         if end > ends.get((space, core), (0, buffer))[0]:
             ends[space, core] = (end, buffer)
@@ -119,9 +127,9 @@ class _Ownership:
     written: dict[BufferOp, KernelOp | None] = field(default_factory=dict)  # valid buffers and who wrote them
     lost: dict[BufferOp, KernelOp] = field(default_factory=dict)  # overwritten buffers and who did it
     blocks: dict[BufferOp, list[tuple[int, int]]] = field(default_factory=dict)  # channels of buffers written in parts
-    problems: list[str] = field(default_factory=list)
+    problems: list[Violation] = field(default_factory=list)
 
-    def follow(self) -> list[str]:
+    def follow(self) -> list[Violation]:
         for buffer in buffers(self.program):
             if buffer.input is not None:
                 self._overwrite(buffer, None)
@@ -129,39 +137,42 @@ class _Ownership:
         for command in commands(self.program):
             sources = [root for root in (root_buffer(value) for value in command.inputs) if root is not None]
             for source in sources:
-                self._read(source, _command_name(command))
+                self._read(source, command, _command_name(command))
             self._write(command, sources)
         hosts = self.program.host_outputs.data
         for number, value in enumerate(self.program.return_op.values):
             host = hosts[number % len(hosts)]
             root = root_buffer(value)
             if root is not None:
-                self._read(root, f"graph output {host.label.data!r}")
+                self._read(root, self.program.return_op, f"graph output {host.label.data!r}")
         return self.problems
 
-    def _read(self, buffer: BufferOp, reader: str) -> None:
+    def _note(self, op: Operation, message: str) -> None:
+        self.problems.append(_problem(op, message))
+
+    def _read(self, buffer: BufferOp, op: Operation, reader: str) -> None:
         if buffer in self.lost:
             culprit = _command_name(self.lost[buffer])
-            self.problems.append(f"V1: {culprit} overwrites {_name(buffer)} before {reader} reads it")
+            self._note(op, f"V1: {culprit} overwrites {_name(buffer)} before {reader} reads it")
         elif buffer not in self.written:
-            self.problems.append(f"V3: {reader} reads {_name(buffer)}, which nothing has written")
+            self._note(op, f"V3: {reader} reads {_name(buffer)}, which nothing has written")
         elif buffer in self.blocks and _gap(self.blocks[buffer], buffer.type.shape[-1]) is not None:
             channel = _gap(self.blocks[buffer], buffer.type.shape[-1])
-            self.problems.append(f"V3: {reader} reads channel {channel} of {_name(buffer)}, which nothing has written")
+            self._note(op, f"V3: {reader} reads channel {channel} of {_name(buffer)}, which nothing has written")
 
     def _write(self, command: KernelOp, sources: list[BufferOp]) -> None:
         owner = command.outs[0].owner
         name = _command_name(command)
         if not isinstance(owner, BufferOp):
-            self.problems.append(f"V4: {name} writes to a view or a constant, not to a whole buffer")
+            self._note(command, f"V4: {name} writes to a view or a constant, not to a whole buffer")
             return
         if owner.input is not None:
-            self.problems.append(f"V4: {name} writes to graph input {owner.input_number}")
+            self._note(command, f"V4: {name} writes to graph input {owner.input_number}")
         elif self._is_written(owner, command):
-            self.problems.append(f"V4: {name} writes {_name(owner)} a second time")
+            self._note(command, f"V4: {name} writes {_name(owner)} a second time")
         for source in sources:
             if source is not owner and _overlap(source, owner):
-                self.problems.append(f"V1: {name} writes over {_name(source)} while it reads it")
+                self._note(command, f"V1: {name} writes over {_name(source)} while it reads it")
         self._overwrite(owner, command)
         self.written[owner] = command
 
@@ -184,7 +195,7 @@ class _Ownership:
             if command is not None:
                 self.lost[other] = command
             else:
-                self.problems.append(f"V1: {_name(owner)} and {_name(other)} overlap")
+                self._note(owner, f"V1: {_name(owner)} and {_name(other)} overlap")
 
 
 def _gap(blocks: list[tuple[int, int]], channels: int) -> int | None:

@@ -1,4 +1,4 @@
-"""The rules behind `quant-verify`, one function a rule; each yields (source nodes, message) of every violation."""
+"""The rules behind `quant-verify`, one function a rule; each yields every violation with its operation."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from qbc.dialects.blob import BlobAttr
 from qbc.dialects.quant import ParamTable, quantized_element
 from qbc.dialects.quant.table import table_violations
 from qbc.errors import QBCompilerError
-from qbc.passes.base import CompileContext, source_names
+from qbc.passes.base import CompileContext, Violation
 from qbc.passes.quant.channel_layout import ChannelEncoding, channel_count, channel_encoding, encodings_agree
 from qbc.passes.quant.legality import is_movement, quant_ops, tied_values
 
-Violation = tuple[str, str]
 Rule = Callable[[ModuleOp, ParamTable, CompileContext], Iterator[Violation]]
 LEVELS = ("created", "ranged", "materialized")
 
@@ -28,10 +27,6 @@ def violations(module: ModuleOp, ctx: CompileContext, wanted: str) -> list[Viola
     return [violation for rule in RULES[wanted] for violation in rule(module, table, ctx)]
 
 
-def _node(op: Operation) -> str:
-    return ", ".join(source_names(op))
-
-
 # --- all levels --------------------------------------------------------------------------------------------------
 
 
@@ -40,13 +35,13 @@ def values_are_quantized(module: ModuleOp, table: ParamTable, ctx: CompileContex
     for op in quant_ops(module):
         for value in (*op.operands, *op.results):
             if _is_float(value) and not _is_boundary(op, value):
-                yield _node(op), f"'{op.name}' op has a float value of type {value.type}"
+                yield Violation(op, f"has a float value of type {value.type}")
 
 
 def rows_stand(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
     """Every row that a type names is in the table, once, and no row is without a value."""
     for op, message in table_violations(module):
-        yield _node(op), f"'{op.name}' op {message}"
+        yield Violation(op, message)
 
 
 def channels_have_scales(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
@@ -56,14 +51,14 @@ def channels_have_scales(module: ModuleOp, table: ParamTable, ctx: CompileContex
         for value in table.members(row) if scales is not None else ():
             if scales is not None and scales.shape[0] != channel_count(value):
                 message = f"row {row.row_name!r} has {scales.shape[0]} scales, the value has shape {value.type}"
-                yield (_node(value.owner) if isinstance(value.owner, Operation) else ""), message
+                yield Violation(value.owner if isinstance(value.owner, Operation) else row, message, is_sentence=True)
 
 
 def indices_are_plain(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
     """Indices are i32 and have no encoding."""
     for op in quant_ops(module):
         if isinstance(op, quant.GatherOp) and not _is_index(op.operands[1]):
-            yield _node(op), f"'{op.name}' op has indices of type {op.operands[1].type}, expected i32"
+            yield Violation(op, f"has indices of type {op.operands[1].type}, expected i32")
 
 
 def movement_shares_rows(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
@@ -74,7 +69,7 @@ def movement_shares_rows(module: ModuleOp, table: ParamTable, ctx: CompileContex
             continue
         per_channel = any(row.channel_scales is not None for row in rows.values())
         if not per_channel or not encodings_agree(op, _encodings(table, ctx)):
-            yield _node(op), f"'{op.name}' op moves codes between rows {', '.join(sorted(rows))}"
+            yield Violation(op, f"moves codes between rows {', '.join(sorted(rows))}")
 
 
 def no_foreign_operations(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
@@ -84,7 +79,7 @@ def no_foreign_operations(module: ModuleOp, table: ParamTable, ctx: CompileConte
             continue
         for op in function.body.block.ops:
             if not isinstance(op, quant.QuantOp) and not op.name.startswith("func."):
-                yield _node(op), f"'{op.name}' op is no operation of the quant dialect"
+                yield Violation(op, "is no operation of the quant dialect")
 
 
 # --- float levels ------------------------------------------------------------------------------------------------
@@ -96,9 +91,9 @@ def weights_are_float(module: ModuleOp, table: ParamTable, ctx: CompileContext) 
         for name in ("weight", "bias", "scale"):
             blob = op.properties.get(name)
             if isinstance(blob, BlobAttr) and not isinstance(blob.type.element_type, AnyFloat):
-                yield _node(op), f"'{op.name}' op has a {name} of type {blob.type}, expected float"
+                yield Violation(op, f"has a {name} of type {blob.type}, expected float")
         if isinstance(op, (quant.Lut16Op, quant.MantissaLutOp, quant.ResizeNearestOp, quant.ResizeLinearOp)):
-            yield _node(op), f"'{op.name}' op exists only after quant-materialize"
+            yield Violation(op, "exists only after quant-materialize")
 
 
 # --- ranged ------------------------------------------------------------------------------------------------------
@@ -108,8 +103,9 @@ def rows_are_set(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> It
     """Every row has storage, scale and zero point."""
     for row in table:
         if not row.is_set:
-            nodes = [_node(value.owner) for value in table.members(row) if isinstance(value.owner, Operation)]
-            yield (nodes[0] if nodes else ""), f"row {row.row_name!r} has no encoding"
+            owners = [value.owner for value in table.members(row) if isinstance(value.owner, Operation)]
+            message = f"row {row.row_name!r} has no encoding"
+            yield Violation(owners[0] if owners else row, message, is_sentence=True)
 
 
 def ties_hold(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
@@ -118,7 +114,7 @@ def ties_hold(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Itera
     for op in quant_ops(module):
         if not encodings_agree(op, encoding_of):
             count = len({encoding_of(value) for value in tied_values(op)} - {None})
-            yield _node(op), f"'{op.name}' op needs equal encodings, it has {count} different ones"
+            yield Violation(op, f"needs equal encodings, it has {count} different ones")
 
 
 def requantizes_have_effect(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
@@ -129,9 +125,9 @@ def requantizes_have_effect(module: ModuleOp, table: ParamTable, ctx: CompileCon
         encoding = table.encoding(op.operands[0])
         clamps = "activation" in op.properties or "lo" in op.properties
         if encoding is not None and encoding == table.encoding(op.results[0]) and not clamps:
-            yield _node(op), "'quant.requantize' op changes nothing"
+            yield Violation(op, "changes nothing")
         if not op.results[0].uses:
-            yield _node(op), "'quant.requantize' op is not used"
+            yield Violation(op, "is not used")
 
 
 # --- materialized ------------------------------------------------------------------------------------------------
@@ -141,12 +137,12 @@ def no_rows_left(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> It
     """Types are final: they hold their encoding, or name a row with scales of channels, and no other row is left."""
     for row in table:
         if row.channel_scales is None:
-            yield "", f"row {row.row_name!r} is left"
+            yield Violation(row, f"row {row.row_name!r} is left", is_sentence=True)
     for op in quant_ops(module):
         for result in op.results:
             element = quantized_element(result)
             if element is not None and element.bits is None:
-                yield _node(op), f"'{op.name}' op has a result that still names row {element.row_name!r}"
+                yield Violation(op, f"has a result that still names row {element.row_name!r}")
 
 
 def properties_are_integers(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
@@ -154,7 +150,7 @@ def properties_are_integers(module: ModuleOp, table: ParamTable, ctx: CompileCon
     for op in quant_ops(module):
         for name, value in op.properties.items():
             if _holds_float(value):
-                yield _node(op), f"'{op.name}' op has the float property {name}"
+                yield Violation(op, f"has the float property {name}")
 
 
 def constants_are_valid(module: ModuleOp, table: ParamTable, ctx: CompileContext) -> Iterator[Violation]:
@@ -167,7 +163,7 @@ def constants_are_valid(module: ModuleOp, table: ParamTable, ctx: CompileContext
         except QBCompilerError as error:
             if error.code == "MISSING_BLOB":
                 raise
-            yield _node(op), error.message
+            yield Violation(op, error.message, is_sentence=True)
 
 
 def _holds_float(value: Attribute) -> bool:

@@ -8,8 +8,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ModuleOp
 
 from qbc.dialects.quant import level
-from qbc.errors import QBCompilerError
-from qbc.passes.base import CompileContext, ModulePass, check_choice
+from qbc.passes.base import CompileContext, ModulePass, VerificationError, check_choice
 from qbc.passes.quant.level_rules import LEVELS, violations
 
 
@@ -38,12 +37,5 @@ class QuantVerify(ModulePass):
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         wanted = level(op) if self.level == "auto" else self.level
         found = violations(op, ctx, wanted)
-        if not found:
-            return
-        lines = "".join(f"\n  {node or '(unnamed)'}: {message}" for node, message in found[:20])
-        more = f"\n  and {len(found) - 20} more" if len(found) > 20 else ""
-        raise QBCompilerError(
-            f"{len(found)} violation{'s' if len(found) > 1 else ''} of level {wanted}:{lines}{more}",
-            code="VERIFY_ERROR",
-            node=found[0][0] or None,
-        )
+        if found:
+            raise VerificationError(found, subject=f"level {wanted}")

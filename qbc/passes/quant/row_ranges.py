@@ -212,13 +212,16 @@ def value_names(value: SSAValue) -> tuple[str, ...]:
 
 
 def _no_statistics(table: ParamTable, row: ParamsOp) -> QBCompilerError:
-    names = [name for member in table.members(row) for name in value_names(member)]
-    return QBCompilerError(
+    owners = [member.owner for member in table.members(row) if isinstance(member.owner, Operation)]
+    named = [owner for owner in owners if source_names(owner)]
+    error = QBCompilerError(
         f"row {row.row_name!r} has no statistics",
         code="QUANTIZATION_ERROR",
-        node=names[0] if names else None,
+        node=source_names(named[0])[0] if named else None,
         hint="run quant-collect before quant-assign-ranges",
     )
+    error.operation = (named or owners or [row])[0]
+    return error
 
 
 __all__ = [
