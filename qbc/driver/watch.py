@@ -26,10 +26,8 @@ def instrumentations_of(options: Namespace) -> Iterator[list[Instrumentation]]:
         from qbc.driver.gate import numeric_gate
 
         watching.append(numeric_gate(options.numeric_gate))
-    reproducer = None
     if options.crash_reproducer is not None:
-        reproducer = CrashReproducer(options.crash_reproducer, write_ir)
-        watching.append(reproducer)
+        watching.append(CrashReproducer(options.crash_reproducer, write_ir))
     timing = Timing() if options.timing else None
     if timing is not None:
         watching.append(timing)
@@ -38,5 +36,3 @@ def instrumentations_of(options: Namespace) -> Iterator[list[Instrumentation]]:
     finally:
         if timing is not None:
             sys.stderr.write(timing.render())
-        if reproducer is not None and reproducer.written is not None:
-            sys.stderr.write(f"reproducer: qbc-opt {reproducer.written} --run-reproducer\n")

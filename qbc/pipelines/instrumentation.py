@@ -148,14 +148,13 @@ class CrashReproducer(Instrumentation):
     """On failure, writes the module before the failing pass; its first lines hold all that remains to be run.
 
     These are the remaining passes (after those of this pipeline the passes that `following` returns), the target and
-    the versions. `qbc-opt FILE --run-reproducer` runs them. Written for defects (INTERNAL_ERROR, EXTENSION_ERROR and
-    VERIFY_ERROR), not for mistakes in the user's data.
+    the versions. `qbc-opt FILE --run-reproducer` runs them, which the error gets as its hint. Written for defects
+    (INTERNAL_ERROR, EXTENSION_ERROR and VERIFY_ERROR), not for mistakes in the user's data.
     """
 
     path: Path
     write: WriteIR
     following: Callable[[], Pipeline] = Pipeline
-    written: Path | None = None
     _before: ModuleOp | None = None
     _ctx: CompileContext | None = None
 
@@ -168,7 +167,8 @@ class CrashReproducer(Instrumentation):
             return
         self.write(self._before, self._ctx, self.path)
         write_file(self.path, self._header(remaining) + self.path.read_text(encoding="utf-8"))
-        self.written = self.path
+        again = f"qbc-opt {self.path} --run-reproducer runs it again"
+        error.hint = f"{error.hint}; {again}" if error.hint else again
 
     def _header(self, remaining: Sequence[Step]) -> str:
         target = getattr(self._ctx, "target", None)

@@ -39,9 +39,10 @@ def test_a_reproducer_of_a_compilation_ends_in_the_program(
 ) -> None:
     crash = tmp_path / "crash.mlir"
     options = CompileOptions(target="regulus-ra", random_calibration=True, crash_reproducer=crash)
-    with monkeypatch.context() as patched, pytest.raises(QBCompilerError, match="a defect"):
+    with monkeypatch.context() as patched, pytest.raises(QBCompilerError, match="a defect") as caught:
         patched.setattr(failing, "run", _break)
         compile_model(MODEL, tmp_path / "x.mxq", options)
+    assert caught.value.hint == f"qbc-opt {crash} --run-reproducer runs it again"
     header = crash.read_text().splitlines()
     assert failing.name in header[0] and "npu-emit" in header[0]
     assert header[1] == "// target: regulus-ra"
@@ -54,3 +55,19 @@ def test_a_target_that_is_not_known_here_is_told(tmp_path: Path, capsys: pytest.
     path.write_text("// qbc-opt reproducer: builtin.module()\n// target: nosuch\nfunc.func @main() { func.return }\n")
     assert main([str(path), "--run-reproducer"]) == 0
     assert "the run was for nosuch, which is no device known here" in capsys.readouterr().err
+
+
+def test_violations_of_rules_name_the_reproducer_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def retype(self: Any, op: Any, ctx: Any) -> None:
+        for inner in op.walk():
+            if inner.name == "mblt.conv2d":
+                inner.properties["strides"] = inner.properties["padding"]
+
+    monkeypatch.setattr(FuseBiasPass, "run", retype)
+    crash = tmp_path / "crash.mlir"
+    pipeline = "convert-framework-to-mblt,mblt-fuse-bias"
+    assert main([str(MODEL), "-p", pipeline, "--crash-reproducer", str(crash)]) == 1
+    errors = capsys.readouterr().err
+    assert "error[VERIFY_ERROR]" in errors and f"qbc-opt {crash} --run-reproducer runs it again" in errors
