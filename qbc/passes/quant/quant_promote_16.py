@@ -63,7 +63,8 @@ class QuantPromote16(ModulePass):
     mac_budget: float = 0.05
 
     def __post_init__(self) -> None:
-        check_options(0, logit_step=self.logit_step, tail_ratio=self.tail_ratio, sqnr=self.sqnr)
+        check_options(0, logit_step=self.logit_step, tail_ratio=self.tail_ratio)
+        check_options(-math.inf, sqnr=self.sqnr)
         check_options(0, 1, mac_budget=self.mac_budget)
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
