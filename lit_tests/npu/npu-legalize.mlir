@@ -7,6 +7,8 @@
 // REGULUS-NEXT: Softmax, normalization, division and 16-bit tables need the multi-function unit, which this target lacks.
 // REGULUS-NEXT: attention (npu.softmax)
 // REGULUS-NEXT: second (npu.softmax)
+// REGULUS-NEXT: at "attention"
+// REGULUS-NEXT: op: %{{[0-9]+}} = npu.softmax
 // REGULUS-NOT: cpu_offload
 npu.program @main(%x: !npu.t<1x4x4x2xi8>) target("aries-rb") mode("single") variant(0) inputs(#npu.host<"x", f32, 0.5 : 0>) outputs(#npu.host<"y", f32, 0.25 : 0>) {
   %0 = npu.softmax %x {k = 5, q = 6, g = 16, z = -128, lo = -128, hi = 127} : !npu.t<1x4x4x2xi8> -> !npu.t<1x4x4x2xi8> loc("attention")

@@ -4,6 +4,8 @@
 // CHECK: error[UNSUPPORTED_OP]: 2 operations cannot run on the NPU:
 // CHECK-NEXT: total: reduce_sum: arithmetic on integer values has no encoding
 // CHECK-NEXT: number: cast: conversion between float and integer values stays on the host
+// CHECK-NEXT: at "total"
+// CHECK-NEXT: op: %{{[0-9]+}} = mblt.reduce_sum
 // CHECK-NOT: Traceback
 func.func @main(%x: tensor<2x3xi32>, %y: tensor<2xf32>) -> tensor<2xf32> {
   %0 = mblt.reduce_sum %x {axes = [1], keep_dims = false} : tensor<2x3xi32> -> tensor<2xi32> loc("total")

@@ -209,9 +209,15 @@ def single_user(value: SSAValue) -> Operation | None:
 
 def pass_error(op: Operation, message: str, *, code: str = "VERIFY_ERROR", hint: str | None = None) -> QBCompilerError:
     """Build a located error about one operation: its source node, the rule, what to do."""
-    names = source_names(op)
-    error = QBCompilerError(f"'{op.name}' op {message}", code=code, node=", ".join(names) or None, hint=hint)
-    error.operation = op
+    return located(QBCompilerError(f"'{op.name}' op {message}", code=code, hint=hint), op)
+
+
+def located(error: QBCompilerError, op: object) -> QBCompilerError:
+    """Return the error with the operation it concerns, and its source node where it names none; blocks are no place."""
+    if isinstance(op, Operation):
+        error.operation = op
+        error.node = error.node or ", ".join(source_names(op)) or None
+        error.args = (error.describe(),)
     return error
 
 
@@ -298,6 +304,7 @@ __all__ = [
     "erase_dead_ops",
     "fuse_locations",
     "locate_blob",
+    "located",
     "name_loc",
     "pass_error",
     "rewrite",

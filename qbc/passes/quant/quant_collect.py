@@ -16,7 +16,7 @@ from qbc.dialects.blob import read_blob, write_blob
 from qbc.dialects.quant import ParamTable, quantized_element
 from qbc.dialects.quant.base import integer, ints, number, shape_of
 from qbc.errors import QBCompilerError
-from qbc.passes.base import CompileContext, ModulePass, SampleSource, check_options, source_names
+from qbc.passes.base import CompileContext, ModulePass, SampleSource, check_options, located
 from qbc.passes.quant.float_graph import forget_float_graphs, keep_float_graph
 from qbc.passes.quant.kept_statistics import (
     CHANNEL_EXTREMES,
@@ -212,14 +212,12 @@ class _NonFiniteError(Exception):
         self.value = value
 
     def located(self, sample: int) -> QBCompilerError:
-        owner = self.value.owner
-        names = source_names(owner) if isinstance(owner, Operation) else ()
-        return QBCompilerError(
+        error = QBCompilerError(
             f"a value is NaN or infinite on calibration sample {sample}",
             code="INVALID_CALIBRATION_DATA",
-            node=", ".join(names) or None,
             hint="check the preprocessing of the samples, and masks that the model fills with infinities",
         )
+        return located(error, self.value.owner)
 
 
 def _guarded(update: Observer, value: SSAValue) -> Observer:

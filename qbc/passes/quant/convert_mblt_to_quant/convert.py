@@ -13,7 +13,7 @@ from qbc.dialects import mblt, quant
 from qbc.dialects.common.tensor_text import dims_text
 from qbc.dialects.framework import operator
 from qbc.errors import QBCompilerError
-from qbc.passes.base import CompileContext, ModulePass, check_choice, source_names
+from qbc.passes.base import CompileContext, ModulePass, check_choice, located, source_names
 from qbc.passes.quant.convert_mblt_to_quant import direct, rewrites
 from qbc.passes.quant.convert_mblt_to_quant.builder import Builder, Handler, is_float, quant_type, shape_of
 from qbc.passes.quant.convert_mblt_to_quant.rows import assign_rows
@@ -76,51 +76,52 @@ def check_convertible(functions: Sequence[FuncOp], report: Sequence[Mapping[str,
     refused = [entry for function in functions for entry in _refused(function, reasons)]
     operators = [entry for entry in refused if entry[1] != "Constant"] or refused  # constants stay for their readers
     if operators:
-        lines = "".join(f"\n  {node or '(unnamed)'}: {operator}: {reason}" for node, operator, reason in operators)
-        raise QBCompilerError(
+        lines = "".join(f"\n  {node or '(unnamed)'}: {operator}: {reason}" for node, operator, reason, _ in operators)
+        error = QBCompilerError(
             f"{len(operators)} operation{'s' if len(operators) > 1 else ''} cannot run on the NPU:{lines}",
             code="UNSUPPORTED_OP",
-            node=operators[0][0] or None,
             hint="Change these parts of the model; running them on the host (cpu_offload) is not available yet.",
         )
+        raise located(error, operators[0][3])
     for function in functions:
         _check_static(function)
         _check_boundary(function)
 
 
-def _refused(function: FuncOp, reasons: Mapping[tuple[str, str], str]) -> Iterator[tuple[str, str, str]]:
-    """Yield node, operator and reason of each operation without an integer form."""
+def _refused(function: FuncOp, reasons: Mapping[tuple[str, str], str]) -> Iterator[tuple[str, str, str, Operation]]:
+    """Yield node, operator and reason of each operation without an integer form, and the operation."""
     for op in function.body.block.ops:
         reason = None if isinstance(op, ReturnOp) else rewrites.refusal(op, _HANDLED)
         if reason is None:
             continue
         names = source_names(op)
         shown = operator(op) if op.name.startswith("framework.") else op.name.partition(".")[2]
-        yield ", ".join(names), shown, reasons.get((names[0] if names else "", shown), reason)
+        yield ", ".join(names), shown, reasons.get((names[0] if names else "", shown), reason), op
 
 
 def _check_static(function: FuncOp) -> None:
     for value in (*function.body.block.args, *(r for op in function.body.block.ops for r in op.results)):
         if isinstance(value.type, TensorType) and any(size < 0 for size in value.type.get_shape()):
             owner = value.owner
-            names = source_names(owner) if isinstance(owner, Operation) else (f"input {value.index}",)
-            raise QBCompilerError(
+            error = QBCompilerError(
                 f"the shape {dims_text(value.type.get_shape())} is not fixed",
                 code="SHAPE_ERROR",
-                node=", ".join(names) or None,
+                node=None if isinstance(owner, Operation) else f"input {value.index}",
                 hint="Bind dimensions with --input-shape NAME=1x3x224x224.",
             )
+            raise located(error, owner)
 
 
 def _check_boundary(function: FuncOp) -> None:
     end = function.body.block.last_op
     values = (*function.body.block.args, *(end.operands if end is not None else ()))
     if any(rewrites.is_mask(value) for value in values):
-        raise QBCompilerError(
+        error = QBCompilerError(
             "a graph input or output holds booleans, which have no form at the boundary of the NPU",
             code="UNSUPPORTED_OP",
             hint="Use float or integer inputs and outputs.",
         )
+        raise located(error, end)
 
 
 def _convert_function(function: FuncOp, ctx: CompileContext) -> None:

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from qbc.dialects.blob import read_blob
 from qbc.dialects.quant import ParamTable, QType, QuantOp, quantized_values
 from qbc.errors import QBCompilerError
-from qbc.passes.base import CompileContext, ModulePass, pass_error, source_names
+from qbc.passes.base import CompileContext, ModulePass, located, pass_error, source_names
 from qbc.passes.quant.channel_layout import channel_encoding, encodings_agree
 from qbc.passes.quant.legality import quant_ops
 from qbc.passes.quant.quant_materialize import elementwise, normalization, pooling, shape, weighted
@@ -74,7 +74,7 @@ def read_encodings(module: ModuleOp, table: ParamTable) -> dict[SSAValue, Encodi
     """Return the encoding of every quantized value that has one scale; raises one error that lists unset values."""
     encodings: dict[SSAValue, Encoding] = {}
     missing: list[str] = []
-    node: str | None = None
+    places: list[object] = []
     for value in quantized_values(module):
         row, encoding = table.row_of(value), table.encoding(value)
         if row is not None and row.channel_scales is not None:
@@ -83,17 +83,17 @@ def read_encodings(module: ModuleOp, table: ParamTable) -> dict[SSAValue, Encodi
             owner = value.owner
             names = source_names(owner) if isinstance(owner, Operation) else ()
             missing.append(", ".join(names) or f"a result of {getattr(owner, 'name', 'a block')}")
-            node = node or (names[0] if names else None)
+            places.append(owner)
             continue
         encodings[value] = Encoding(*encoding)
     if missing:
         listed = "; ".join(dict.fromkeys(missing))
-        raise QBCompilerError(
+        error = QBCompilerError(
             f"{len(missing)} values have no encoding yet: {listed}",
             code="QUANTIZATION_ERROR",
-            node=node,
             hint="Run quant-collect and quant-assign-ranges before quant-materialize.",
         )
+        raise located(error, next((place for place in places if isinstance(place, Operation)), None))
     return encodings
 
 
@@ -108,7 +108,9 @@ def read_channel_scales(module: ModuleOp, table: ParamTable, store: BlobStore) -
         scales = read_blob(store, row.channel_scales).astype(np.float32)
         if not (np.isfinite(scales) & (scales > 0)).all():
             message = f"row {row.row_name!r} has a scale that is not positive and finite"
-            raise QBCompilerError(message, code="QUANTIZATION_ERROR", hint="run quant-output-scales again")
+            raise located(
+                QBCompilerError(message, code="QUANTIZATION_ERROR", hint="run quant-output-scales again"), row
+            )
         encoding = ChannelsEncoding(row.bits, scales, row.channel_zero_point, row.row_name)
         found.update(dict.fromkeys(table.members(row), encoding))
     return found
@@ -133,10 +135,8 @@ def _materialize(workspace: Workspace, op: QuantOp) -> tuple[type[QuantOp], Prop
     except QBCompilerError as error:
         if error.node is not None:
             raise
-        names = ", ".join(source_names(op)) or None
-        raise QBCompilerError(
-            f"'{op.name}' op: {error.message}", code=error.code, node=names, hint=error.hint
-        ) from error
+        told = QBCompilerError(f"'{op.name}' op: {error.message}", code=error.code, hint=error.hint)
+        raise located(told, op) from error
     return result.kind or type(op), dict(result.properties)
 
 
