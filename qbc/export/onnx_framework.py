@@ -157,7 +157,7 @@ def type_proto(kind: Attribute, dims: list[str] | None = None) -> onnx.TypeProto
     if isinstance(kind, (TensorType, UnrankedTensorType)):
         proto.tensor_type.elem_type = code_of_element(kind.element_type)
         if isinstance(kind, TensorType):
-            _set_shape(proto, kind.get_shape(), dims)
+            _set_shape(proto, kind.get_shape(), dims if dims is not None and len(dims) == kind.get_num_dims() else None)
     elif isinstance(kind, SequenceType):
         proto.sequence_type.elem_type.CopyFrom(type_proto(kind.element))
     elif isinstance(kind, OptionalType):

@@ -53,3 +53,17 @@ def test_a_missing_weight_names_its_layer(tmp_path: Path, capsys: pytest.Capture
     assert opt([str(moved), "-p", "convert-mblt-to-quant,quant-assign-bits,quant-collect", "--use-random-calib"]) == 1
     shown = capsys.readouterr().err
     assert "error[MISSING_BLOB]" in shown and "[node '" in shown and "  op: " in shown
+
+
+def test_all_violations_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = tmp_path / "m.mlir"
+    text.write_text(
+        "func.func @main(%x: tensor<2x3xf32>) -> tensor<2x4xf32> {\n"
+        '  %0 = framework.Relu(%x) : (tensor<2x3xf32>) -> tensor<2x4xf32> loc("one")\n'
+        '  %1 = framework.Tanh(%0) : (tensor<2x4xf32>) -> tensor<2x5xf32> loc("two")\n'
+        "  func.return %0 : tensor<2x4xf32>\n}\n"
+    )
+    assert main(["compile", "--model", str(text), "--output", str(tmp_path / "m.mxq"), "--use-random-calib"]) == 1
+    shown = capsys.readouterr().err.splitlines()[-1]
+    assert shown.startswith("ERROR [VERIFY_ERROR]: 2 violations: 'framework.Relu' op result has shape 2x4")
+    assert "[node 'one']; 'framework.Tanh' op result has shape 2x5, its operands give 2x4 [node 'two']" in shown

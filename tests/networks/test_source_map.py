@@ -102,3 +102,18 @@ def test_nodes_of_bodies_functions_and_older_opsets(tmp_path: Path, capsys: pyte
     assert rows["other/neg"]["reason"] == rows["decided"]["reason"] == "its condition is a constant"
     assert "local function" in rows["call"]["reason"] and "a constant" in rows["constant"]["reason"]
     assert rows["Sin_5"]["reason"] == "its results are not used"
+
+
+@pytest.mark.parametrize("name", ["digits", "cls", "magika"])
+def test_renamed_nodes_change_nothing_but_names(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = onnx.load(NETWORKS[name].path())
+    names: dict[str, str] = {}
+    for index, node in enumerate(model.graph.node):
+        old = node.name or f"{node.op_type}_{index}"
+        node.name = names[old] = f"n{(index * 7919) % 10007}"
+    onnx.save(model, tmp_path / "renamed.onnx")
+    shape = "x".join(map(str, NETWORKS[name].inputs(1, 1)[0].shape))
+    arguments = ["parse", "--model", str(tmp_path / "renamed.onnx"), "--output", str(tmp_path / "renamed.mblt")]
+    assert main([*arguments, "--input-shape", f"{NETWORKS[name].input_name}={shape}"]) == 0
+    rows = [{**row, "node": names[row["node"]]} for row in _map(parsed(name), capsys)]
+    assert _map(tmp_path / "renamed.mblt", capsys) == rows
