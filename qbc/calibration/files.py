@@ -57,6 +57,11 @@ class Entry(Protocol):
         """How errors name the sample."""
         ...
 
+    @property
+    def has_picture(self) -> bool:
+        """Whether a file of the sample is a picture."""
+        ...
+
     def load(self, reading: Reading) -> Mapping[str, npt.NDArray[Any]]:
         """Return raw arrays by input name."""
         ...
@@ -74,9 +79,14 @@ class FileEntry:
         """How errors name the sample."""
         return str(self.path) if self.index is None else f"{self.path}[{self.index}]"
 
+    @property
+    def has_picture(self) -> bool:
+        """Whether the file is a picture."""
+        return self.path.suffix.lower() in IMAGE_SUFFIXES
+
     def load(self, reading: Reading) -> Mapping[str, npt.NDArray[Any]]:
         """Return raw arrays by input name; images after their pipeline."""
-        if self.path.suffix.lower() in IMAGE_SUFFIXES:
+        if self.has_picture:
             (spec,) = reading.specs
             return {spec.name: reading.images.read(self.path, spec, reading.notice)}
         if self.index is None:

@@ -47,6 +47,11 @@ class ManifestEntry:
         """How errors name the sample."""
         return f"{self.manifest} row {self.row} ({', '.join(path.name for _, path in self.files)})"
 
+    @property
+    def has_picture(self) -> bool:
+        """Whether a file of the row is a picture."""
+        return any(path.suffix.lower() in IMAGE_SUFFIXES for _, path in self.files)
+
     def load(self, reading: Reading) -> Mapping[str, npt.NDArray[Any]]:
         """Return raw arrays by input name."""
         specs = {spec.name: spec for spec in reading.specs}

@@ -48,6 +48,11 @@ class FileSamples:
                 self.reading.tell(message)
             yield sample
 
+    @property
+    def has_pictures(self) -> bool:
+        """Whether a sample is, or holds, a picture."""
+        return any(entry.has_picture for entry in self.entries)
+
     def raw(self, index: int) -> Mapping[str, npt.NDArray[Any]]:
         """Return the arrays of one sample as they are in the files (images after their pipeline)."""
         return self.entries[index].load(self.reading)
@@ -69,6 +74,7 @@ class ArraySamples:
     samples: tuple[Mapping[str, npt.NDArray[Any]], ...]
     specs: tuple[InputSpec, ...]
     notice: Notice | None = None
+    has_pictures = False
 
     def __len__(self) -> int:
         return len(self.samples)

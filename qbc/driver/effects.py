@@ -17,6 +17,7 @@ from xdsl.dialects.func import FuncOp
 from qbc.dialects.common.tensor_text import dims_text
 from qbc.driver.context import find_target, make_context
 from qbc.driver.files import is_source_model
+from qbc.driver.input_passes import picture_settings
 from qbc.driver.plan import CompileOptions, Plan, resolve_options
 from qbc.driver.scheme import core_mode
 from qbc.errors import ArgumentError, QBCompilerError
@@ -145,16 +146,8 @@ class Effects:
         config = self.plan.config
         if config is None or "quantize" not in self.phases or not self.plan.random_calibration:
             return
-        pipelines = [
-            config.preprocessing.pipeline,
-            *(own.pipeline for own in config.preprocessing.input_configs.values()),
-        ]
-        operations = [operation for pipeline in pipelines for operation in pipeline]
-        fused = [operation for operation in operations if getattr(operation, "fuse_into_first_layer", False)]
-        if config.preprocessing.apply and len(fused) < len(operations):
-            yield "preprocessing has no effect on the calibration: random data are no pictures"
-        if config.image_channels:
-            yield "imageChannels has no effect: random data are no pictures"
+        for key in picture_settings(config):
+            yield f"{key} has no effect on the calibration: random data are no pictures"
 
     def _passes(self) -> Iterator[str]:
         """Name the phases whose passes an edited pipeline text has in vain."""

@@ -48,6 +48,15 @@ def input_passes(config: CompileConfig) -> Pipeline:
     return Pipeline((Nest("func.func", tuple(calls)),)) if calls else Pipeline()
 
 
+def picture_settings(config: CompileConfig) -> list[str]:
+    """Return the keys of what is done to calibration pictures before they are samples; arrays are taken as they are."""
+    images = config.preprocessing
+    pipelines = [images.pipeline, *(own.pipeline for own in images.input_configs.values())]
+    outside = [operation for pipeline in pipelines for operation in pipeline if operation not in _fused(pipeline)]
+    keys = ["preprocessing"] if images.apply and outside else []
+    return [*keys, "imageChannels"] if config.image_channels else keys
+
+
 def output_passes(config: CompileConfig) -> Pipeline:
     """Return `mblt-add-outputs` as the section extraOutput says; CONFIG_ERROR where it is on and names no layer."""
     if not config.extra_output.apply:

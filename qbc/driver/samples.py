@@ -65,7 +65,16 @@ class BoundSamples:
                 self._opened = RandomSamples(tuple(specs))
             else:
                 self._opened = open_samples(self._data, specs, self._tell, preprocessing_of(self._config))
+                self._tell_of_arrays()
         return self._opened
+
+    def _tell_of_arrays(self) -> None:
+        """Tell of what is done to pictures where the samples are arrays."""
+        from qbc.driver.input_passes import picture_settings
+
+        keys = [] if self._config is None or self._opened.has_pictures else picture_settings(self._config)
+        for key in keys:
+            self._tell(f"{key} has no effect on the calibration: the samples are arrays, which are taken as they are")
 
     def _tell(self, message: str) -> None:
         self.told.add(message)

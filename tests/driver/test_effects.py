@@ -136,6 +136,34 @@ def test_presets_of_pictures_say_that_random_data_are_none(folder: Path, capsys:
     assert "pictures" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("suffix", "told"), [("npy", True), ("png", False)])
+def test_presets_of_pictures_say_that_arrays_are_none(
+    suffix: str, told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from PIL import Image
+
+    samples = tmp_path / "samples"
+    samples.mkdir()
+    random = np.random.default_rng(0)
+    for index in range(2):
+        pixels = random.integers(0, 256, (8, 8), dtype=np.uint8)
+        if suffix == "npy":
+            np.save(samples / f"{index}.npy", pixels[None, None])
+        else:
+            Image.fromarray(pixels).save(samples / f"{index}.png")
+    config = tmp_path / "images.yaml"
+    config.write_text(
+        "imageChannels: 1\nuint8Input: {apply: true}\n"
+        "preprocessing: {apply: true, pipeline: [{op: resize, height: 8, width: 8, backend: pil}]}\n"
+    )
+    command = ["compile", "--model", str(digits_model_path()), "--output", str(tmp_path / "o.mxq")]
+    assert main([*command, "--calib-data-path", str(samples), "--compile-config", str(config)]) == 0
+    errors = capsys.readouterr().err
+    for key in ("preprocessing", "imageChannels"):
+        line = f"{key} has no effect on the calibration: the samples are arrays, which are taken as they are"
+        assert (line in errors) == told
+
+
 def test_the_recorded_target_is_the_one_of_the_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A program that was lowered for a device goes on for it, and its file says so."""
     lowered = str(folder / "regulus.mlir")
