@@ -97,7 +97,24 @@ func.func @broadcast(%x: tensor<4xf32>, %y: tensor<3xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @convolution(%x: tensor<1x3x8x8xf32>, %w: tensor<5x3x1x1xf32>) -> tensor<1x4x8x8xf32> {
-  // expected-error@+1 {{result has shape 1x4x8x8, its operands give 1x5x?x?}}
+  // expected-error@+1 {{result has shape 1x4x8x8, its operands give 1x5x8x8}}
   %0 = framework.Conv(%x, %w) : (tensor<1x3x8x8xf32>, tensor<5x3x1x1xf32>) -> tensor<1x4x8x8xf32>
   func.return %0 : tensor<1x4x8x8xf32>
+}
+
+// -----
+
+func.func @windows(%x: tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32> {
+  // expected-error@+1 {{result has shape 1x3x8x8, its operands give 1x3x4x4}}
+  %0 = framework.MaxPool(%x) {kernel_shape = [2, 2], strides = [2, 2]} : (tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
+  func.return %0 : tensor<1x3x8x8xf32>
+}
+
+// -----
+
+func.func @constant_axes(%x: tensor<4x3xf32>) -> tensor<4x1xf32> {
+  %0 = framework.Constant dense<[0]> : tensor<1xi64>
+  // expected-error@+1 {{result has shape 4x1, its operands give 1x3}}
+  %1 = framework.ReduceSum(%x, %0) {keepdims = 1 : i64} : (tensor<4x3xf32>, tensor<1xi64>) -> tensor<4x1xf32>
+  func.return %1 : tensor<4x1xf32>
 }

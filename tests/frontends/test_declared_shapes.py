@@ -132,7 +132,8 @@ def test_inferred_sizes_and_names_win_over_stated_sizes(tmp_path: Path) -> None:
     assert _shapes(framework_to_onnx(import_onnx(path, store), store))["y"] == ["N", 3, 4, 4]
 
 
-def test_folding_corrects_a_stale_size(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stated", [[1, 3, 64], ["N", 3, 64], [4, 192], ["N", "M"], None])
+def test_folding_corrects_what_is_stale(stated: Any, tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Shape", ["x"], ["s"]),
         helper.make_node("Slice", ["s", "zero", "two"], ["t"]),
@@ -143,7 +144,7 @@ def test_folding_corrects_a_stale_size(tmp_path: Path) -> None:
         numpy_helper.from_array(np.array(numbers, np.int64), name)
         for name, numbers in (("zero", [0]), ("two", [2]), ("rest", [-1]))
     ]
-    path = _save(tmp_path / "m.onnx", nodes, [_value("x", [4, 3, 8, 8])], [_value("y", [1, 3, 64])], constants)
+    path = _save(tmp_path / "m.onnx", nodes, [_value("x", [4, 3, 8, 8])], [_value("y", stated)], constants)
     assert main(["parse", "--model", str(path), "--output", str(tmp_path / "m.mblt")]) == 0
     assert main(["export", "--mblt", str(tmp_path / "m.mblt"), "--output", str(tmp_path / "e.onnx")]) == 0
     assert _shapes(onnx.load(tmp_path / "e.onnx"))["y"] == [4, 3, 64]

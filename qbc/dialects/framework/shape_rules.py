@@ -1,19 +1,20 @@
-"""Shapes of results that follow from the shapes of operands and from attributes alone, without values.
+"""Shapes of results that follow from the shapes of operands, from attributes and from constants of the IR.
 
 `infer_shapes(op)` is the inference of the operators here; types of elements follow from the type rules. Shapes that
-need values, or that ONNX leaves to the runtime, are found at import and by `framework-fold-shapes`.
+need other values, or that ONNX leaves to the runtime, are found at import and by `framework-fold-shapes`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import cast
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from qbc.dialects.common.shapes import DYNAMIC, broadcast, normalize_axis, reduced_shape
-from qbc.dialects.framework.access import attribute, operands_by_position, operator
+from qbc.dialects.common.shapes import DYNAMIC, broadcast, normalize_axis, reduced_shape, window_size
+from qbc.dialects.framework.access import attribute, constant_of, operand, operands_by_position, operator
 
 Shape = tuple[int, ...]
 Shapes = Sequence[Shape | None]
@@ -30,6 +31,10 @@ LIKE_FIRST = """
 BROADCASTING = """
     Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean
     Min Mod Mul Or Pow Sub Sum Where Xor
+"""
+
+REDUCTIONS = """
+    ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare
 """
 
 
@@ -145,16 +150,88 @@ def _global_pool(op: Operation, shapes: Shapes) -> Shape | None:
 
 
 def _convolution(op: Operation, shapes: Shapes) -> Shape | None:
-    """Batch and channels; sizes of windows follow from attributes that may ask for any padding."""
     data, weight = shapes[:2]
-    if data is None or weight is None or len(data) < 2 or not weight:
+    if data is None or weight is None or len(data) < 2 or len(weight) != len(data):
         return None
-    return data[0], weight[0], *(DYNAMIC for _ in data[2:])
+    return data[0], weight[0], *_windows(op, data[2:], attribute(op, "kernel_shape") or weight[2:])
 
 
-def _window(op: Operation, shapes: Shapes) -> Shape | None:
-    """Batch and channels of a pool."""
-    return None if shapes[0] is None or len(shapes[0]) < 2 else (*shapes[0][:2], *(DYNAMIC for _ in shapes[0][2:]))
+def _pool(op: Operation, shapes: Shapes) -> Shape | None:
+    if shapes[0] is None or len(shapes[0]) < 2:
+        return None
+    return (*shapes[0][:2], *_windows(op, shapes[0][2:], attribute(op, "kernel_shape") or ()))
+
+
+def _windows(op: Operation, sizes: Shape, kernel: Shape) -> Shape:
+    """Return how many windows fit each spatial axis; unknown where runtimes differ (ceil mode, padding below zero)."""
+    count = len(sizes)
+    ones, unknown = (1,) * count, (DYNAMIC,) * count
+    strides, dilations = (attribute(op, name) or ones for name in ("strides", "dilations"))
+    padding = attribute(op, "auto_pad")
+    pads = attribute(op, "pads") if padding == "NOTSET" else None
+    pads = pads or (0,) * (2 * count)
+    if attribute(op, "ceil_mode") or {len(kernel), len(strides), len(dilations), len(pads) // 2} != {count}:
+        return unknown
+    if padding.startswith("SAME"):
+        return tuple(
+            DYNAMIC if size == DYNAMIC else -(-size // step) for size, step in zip(sizes, strides, strict=True)
+        )
+    begins, ends = pads[:count], pads[count:]
+    found = []
+    for size, width, step, begin, end, gap in zip(sizes, kernel, strides, begins, ends, dilations, strict=True):
+        is_known = DYNAMIC not in (size, width) and size + begin + end >= gap * (width - 1) + 1 and step > 0
+        found.append(window_size(size, width, step, begin, end, gap) if is_known else DYNAMIC)
+    return tuple(found)
+
+
+def _constant_axes(op: Operation, name: str) -> tuple[int, ...] | None:
+    """Return the axes of an operator whose operand `name` is a constant of the IR, else None."""
+    handle = constant_of(operand(op, name))
+    return (
+        tuple(int(cast("int", axis)) for axis in handle.get_values())
+        if isinstance(handle, DenseIntOrFPElementsAttr)
+        else None
+    )
+
+
+def _reduction(op: Operation, shapes: Shapes) -> Shape | None:
+    if shapes[0] is None:
+        return None
+    rank = len(shapes[0])
+    axes: Sequence[int] | None = _constant_axes(op, "axes")
+    if operand(op, "axes") is None:
+        axes = () if attribute(op, "noop_with_empty_axes") else range(rank)
+    if not axes:
+        return None
+    return reduced_shape(shapes[0], [normalize_axis(axis, rank) for axis in axes], bool(attribute(op, "keepdims")))
+
+
+def _unsqueeze(op: Operation, shapes: Shapes) -> Shape | None:
+    axes = _constant_axes(op, "axes")
+    if shapes[0] is None or axes is None:
+        return None
+    rank = len(shapes[0]) + len(axes)
+    places = {normalize_axis(axis, rank) for axis in axes}
+    rest = iter(shapes[0])
+    return tuple(1 if axis in places else next(rest) for axis in range(rank)) if len(places) == len(axes) else None
+
+
+def _squeeze(op: Operation, shapes: Shapes) -> Shape | None:
+    axes = _constant_axes(op, "axes")
+    if shapes[0] is None or axes is None:
+        return None
+    rank = len(shapes[0])
+    places = {normalize_axis(axis, rank) for axis in axes}
+    return tuple(size for axis, size in enumerate(shapes[0]) if axis not in places)
+
+
+def _reshape(op: Operation, shapes: Shapes) -> Shape | None:
+    target = _constant_axes(op, "shape")
+    if target is None:
+        return None
+    if 0 not in target and -1 not in target:
+        return target
+    return tuple(size if size > 0 else DYNAMIC for size in target)
 
 
 RULES: dict[str, Rule] = {
@@ -162,7 +239,8 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(BROADCASTING.split(), _broadcast),
     **dict.fromkeys(("ArgMax", "ArgMin"), _arg_reduction),
     **dict.fromkeys(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"), _global_pool),
-    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _window),
+    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _pool),
+    **dict.fromkeys(REDUCTIONS.split(), _reduction),
     "Concat": _concat,
     "Conv": _convolution,
     "Flatten": _flatten,
@@ -170,7 +248,10 @@ RULES: dict[str, Rule] = {
     "GatherElements": _gather_elements,
     "Gemm": _gemm,
     "MatMul": _matmul,
+    "Reshape": _reshape,
     "Shape": _shape_of,
     "Size": _scalar,
+    "Squeeze": _squeeze,
     "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
 }

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, BlockArgument
 from xdsl.rewriter import Rewriter
 
 from qbc.dialects.common.graph import dimension_names
+from qbc.dialects.common.shapes import compatible
 from qbc.dialects.framework.onnx_types import type_of
 from qbc.dialects.framework.types import UnknownType
 
@@ -30,7 +31,8 @@ def all_static(function: FuncOp) -> bool:
 def infer_types(function: FuncOp, store: BlobStore) -> int:
     """Infer the types of all values from the arguments and constants; return how many became more exact.
 
-    A type is replaced only by one that says more; the function type follows its results.
+    A type is replaced only by one that says more, or that contradicts what the source model stated about an output;
+    the function type follows its results.
     """
     from qbc.export.onnx_framework import graphs_of, infer_shapes, skeleton_to_onnx
 
@@ -40,7 +42,9 @@ def infer_types(function: FuncOp, store: BlobStore) -> int:
         for found in [*graph.value_info, *graph.output]:
             value = values.get(found.name)
             kind = type_of(found.type)
-            if value is None or isinstance(value, BlockArgument) or not says_more(kind, value.type):
+            if value is None or isinstance(value, BlockArgument):
+                continue
+            if not says_more(kind, value.type) and not _contradicts(kind, value.type):
                 continue
             Rewriter.replace_value_with_new_type(value, kind)
             changed += 1
@@ -59,6 +63,13 @@ def says_more(new: Attribute, old: Attribute) -> bool:
     if new.element_type != old.element_type or new.get_num_dims() != old.get_num_dims():
         return False
     return sum(size >= 0 for size in new.get_shape()) > sum(size >= 0 for size in old.get_shape())
+
+
+def _contradicts(new: Attribute, old: Attribute) -> bool:
+    """Return whether two tensor types of one element type cannot describe the same value."""
+    if not isinstance(new, TensorType) or not isinstance(old, TensorType) or new.element_type != old.element_type:
+        return False
+    return not compatible(new.get_shape(), old.get_shape())
 
 
 def take_stated_sizes(function: FuncOp) -> int:

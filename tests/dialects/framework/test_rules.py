@@ -10,12 +10,12 @@ import onnx
 import pytest
 from onnx import defs
 from onnx.shape_inference import InferenceError, infer_node_outputs
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, f32, i64
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.test_value import create_ssa_value
 
 from qbc.dialects.common.shapes import DYNAMIC, compatible
-from qbc.dialects.framework import OPSET, build, type_table
+from qbc.dialects.framework import OPSET, ConstantOp, build, type_table
 from qbc.dialects.framework.generate import type_table_text
 from qbc.dialects.framework.onnx_types import type_of
 from qbc.dialects.framework.shape_rules import RULES, infer_shapes
@@ -23,7 +23,16 @@ from qbc.dialects.framework.signature import signatures
 from qbc.dialects.framework.type_rules import ELEMENT_NAMES, type_name, type_rules
 
 # onnx has no rule for the shape of these, or only one for a few forms; the node cases compute them.
-UNCOMPARED = {"GroupNormalization", "MeanVarianceNormalization", "TensorScatter", "EyeLike"}
+WITH_CONSTANTS = ("Reshape", "Squeeze", "Unsqueeze", "ReduceSum", "ReduceMax")
+UNCOMPARED = {
+    "Reshape",
+    "Squeeze",
+    "Unsqueeze",
+    "GroupNormalization",
+    "MeanVarianceNormalization",
+    "TensorScatter",
+    "EyeLike",
+}
 
 
 def test_type_table_is_up_to_date() -> None:
@@ -62,6 +71,34 @@ def test_shape_rules_agree_with_onnx(name: str) -> None:
     assert compared > 5 or name in UNCOMPARED
 
 
+@pytest.mark.parametrize("name", WITH_CONSTANTS)
+def test_shape_rules_with_constants_agree_with_onnx(name: str) -> None:
+    rng = random.Random(name)
+    compared = 0
+    for _ in range(60):
+        rank = rng.randint(1, 4)
+        shape = [rng.choice((1, 1, 2, 3)) for _ in range(rank)]
+        numbers = rng.sample(range(-rank, rank), rng.randint(1, rank))
+        if name == "Reshape":
+            numbers = rng.choice((rng.sample(shape, rank), [-1], [0] * rank, [-1, *shape[1:]]))
+        node = onnx.helper.make_node(name, ["x", "c"], ["y"])
+        types = {
+            "x": onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, shape),
+            "c": onnx.helper.make_tensor_type_proto(onnx.TensorProto.INT64, [len(numbers)]),
+        }
+        data = {"c": onnx.helper.make_tensor("c", onnx.TensorProto.INT64, [len(numbers)], numbers)}
+        constant = ConstantOp.of(DenseIntOrFPElementsAttr.from_list(TensorType(i64, [len(numbers)]), numbers))
+        try:
+            found = infer_node_outputs(defs.get_schema(name, OPSET), node, types, data)["y"].tensor_type.shape.dim
+        except InferenceError:
+            continue
+        shape_found = infer_shapes(build(name, [create_ssa_value(type_of(types["x"])), constant.output], [f32]))
+        if shape_found is not None:
+            assert compatible(shape_found, [dim.dim_value for dim in found]), (name, shape, numbers)
+            compared += 1
+    assert compared > 5
+
+
 def _random_shapes(name: str, count: int, rng: random.Random) -> list[list[int]]:
     low = {"Conv": 3, "AveragePool": 3, "LpPool": 3, "MaxPool": 3, "Gemm": 2, "ReverseSequence": 2}.get(name, 1)
     rank = rng.randint(low, 2 if name == "Gemm" else 4)
@@ -78,7 +115,7 @@ def _random_shapes(name: str, count: int, rng: random.Random) -> list[list[int]]
 def _random_node(schema: Any, rng: random.Random) -> tuple[Any, dict[str, Any]]:
     count = max(schema.min_input, 2 if schema.inputs[-1].option == defs.OpSchema.FormalParameterOption.Variadic else 1)
     shapes = _random_shapes(schema.name, count, rng)
-    rank = len(shapes[0])
+    rank, spatial = len(shapes[0]), max(len(shapes[0]) - 2, 0)
     constraints = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
     types = {}
     for index, shape in enumerate(shapes):
@@ -90,7 +127,9 @@ def _random_node(schema: Any, rng: random.Random) -> tuple[Any, dict[str, Any]]:
     values: dict[str, Any] = {
         "axis": rng.randrange(-rank, rank), "perm": rng.sample(range(rank), rank), "to": 1, "num_groups": 1, "size": 3,
         "keepdims": rng.randint(0, 1), "transA": rng.randint(0, 1), "transB": rng.randint(0, 1), "direction": "LEFT",
-        "start": rng.randint(-2, 2), "end": rng.randint(-2, 4), "kernel_shape": [1] * (rank - 2),
+        "strides": rng.choices((1, 2, 3), k=spatial), "dilations": rng.choices((1, 2), k=spatial),
+        "pads": rng.choices((0, 1, 2), k=2 * spatial), "kernel_shape": rng.choices((1, 2, 3), k=spatial),
+        "start": rng.randint(-2, 2), "end": rng.randint(-2, 4),
     }  # fmt: skip
     chosen = {key: value for key, value in values.items() if key in schema.attributes and value != []}
     return onnx.helper.make_node(schema.name, list(types), ["y"], **chosen), types
