@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from qbc.argument_types import PATH, described, path_of
+from qbc.argument_types import PATH, path_of
 from qbc.driver.compile import CompileResult, compile_model, parse, quantize
-from qbc.driver.events import Event, EventSink, payload_of
+from qbc.driver.events import EventSink
 from qbc.driver.plan import CompileOptions, resolve_options
 from qbc.errors import ArgumentError
 from qbcompiler.arguments import (
@@ -24,11 +24,11 @@ from qbcompiler.arguments import (
     settings_of,
     shapes_of_feed,
 )
+from qbcompiler.callback import ProgressCallback, log_event, run_with_callback
 from qbcompiler.given import given_arguments, remembers_arguments
 from qbcompiler.older_names import translate
 
 _logger = logging.getLogger("qbcompiler")
-ProgressCallback = Callable[[dict[str, Any]], None]
 
 
 @remembers_arguments
@@ -88,7 +88,7 @@ def mxq_compile(
     log `qbcompiler`; their defaults are never refused. Returns the result with the path of the file, notices and
     reports; raises QBCompilerError.
     """
-    return _compile(_Call.of(given_arguments()), _log_event)
+    return _compile(_Call.of(given_arguments()), log_event)
 
 
 def mxq_compile_from_source(model: Any, *args: Any, **kwargs: Any) -> CompileResult:
@@ -96,7 +96,7 @@ def mxq_compile_from_source(model: Any, *args: Any, **kwargs: Any) -> CompileRes
     call = _Call.of(_by_name(model, args, kwargs))
     if call.is_snapshot:
         raise ArgumentError(f"{str(call.source)!r} is not a source model", hint="use mxq_compile_from_mblt")
-    return _compile(call, _log_event)
+    return _compile(call, log_event)
 
 
 def mxq_compile_from_mblt(mblt: Any, *args: Any, **kwargs: Any) -> CompileResult:
@@ -107,7 +107,7 @@ def mxq_compile_from_mblt(mblt: Any, *args: Any, **kwargs: Any) -> CompileResult
     call = _Call.of(_by_name(mblt, args, kwargs))
     if not call.is_snapshot:
         raise ArgumentError(f"{str(call.source)!r} is not a .mblt file", hint="use mxq_compile for source models")
-    return _compile(call, _log_event)
+    return _compile(call, log_event)
 
 
 def mxq_compile_with_callback(
@@ -115,12 +115,17 @@ def mxq_compile_with_callback(
 ) -> CompileResult:
     """Compile as `mxq_compile` does and call `callback` (or `progress_callback`) with a dictionary for each event.
 
-    Keys: `event` ("phase", "pass", "sample", "notice" or "result"), `name` (of the phase or pass, the text of the
-    notice, the path of the result), `done` and `total` (steps, samples), `fraction` (0..1 of the steps, None where it
-    is not known). An exception of the callback ends the compilation; nothing is written then.
+    Keys: `event` ("phase", "pass", "sample", "notice", "write" or "result"), `name` (of the phase or pass, the text of
+    the notice, the path of the file), `done` and `total` (steps, samples), `fraction` (0..1 of the steps, None where it
+    is not known); with "sample" also `remaining_seconds` (estimate for the rest of this pass over the data).
+
+    An exception of the callback ends the compilation and reaches the caller as it is. "write" comes before the result
+    is written: an exception up to there leaves no result, and an older file at its path as it was. "result" comes when
+    the file is complete, so the file stays whatever the callback does with it.
     """
     callback = callback or kwargs.pop("progress_callback", None)
-    return _compile(_Call.of(_by_name(model, args, kwargs)), _sink(callback))
+    call = _Call.of(_by_name(model, args, kwargs))
+    return run_with_callback(callback, lambda on_event: _compile(call, on_event))
 
 
 @remembers_arguments
@@ -142,7 +147,7 @@ def mblt_compile(
 
     Operators without an mblt form stay in the file and are listed in `result.reports["conversion"]`.
     """
-    return _parse(given_arguments(), _log_event)
+    return _parse(given_arguments(), log_event)
 
 
 def mblt_compile_with_callback(
@@ -156,7 +161,8 @@ def mblt_compile_with_callback(
     """Parse as `mblt_compile` does; `callback` is called as by `mxq_compile_with_callback`."""
     callback = callback or kwargs.pop("progress_callback", None)
     given = {"model": model, "mblt_save_path": mblt_save_path, "target_device": target_device, **kwargs}
-    return _parse({name: value for name, value in given.items() if value is not None}, _sink(callback))
+    named = {name: value for name, value in given.items() if value is not None}
+    return run_with_callback(callback, lambda on_event: _parse(named, on_event))
 
 
 # --- one call ----------------------------------------------------------------------------------------------------
@@ -318,23 +324,3 @@ def provenance_wanted() -> bool:
     import os
 
     return os.environ.get("QBCOMPILER_PROVENANCE", "1") != "0"
-
-
-def _log_event(event: Event) -> None:
-    if event.kind == "notice":
-        _logger.warning("%s", event.name)
-    elif event.kind == "phase":
-        _logger.info("phase %s", event.name)
-
-
-def _sink(callback: ProgressCallback | None) -> EventSink:
-    if callback is None:
-        raise ArgumentError("no callback is given", hint="pass callback, a function that takes one dictionary")
-    if not callable(callback):
-        raise ArgumentError(f"callback is {described(callback)}, expected a function")
-
-    def tell(event: Event) -> None:
-        _log_event(event)
-        callback(payload_of(event))
-
-    return tell

@@ -4,7 +4,8 @@ The environment variable QBCOMPILER_JSONL (1, true, yes, on) chooses JSON lines 
 this protocol) and `kind`; the other keys depend on the kind:
 
 - `status`: `command`, `status` ("started", "finished" or "failed")
-- `progress`: `event` ("phase", "pass" or "sample"), `name`, `done`, `total`, `fraction`; `remaining_seconds` of samples
+- `progress`: `event` ("phase", "pass", "sample" or "write"), `name`, `done`, `total`, `fraction`;
+  `remaining_seconds` of samples
 - `log`: `level` ("notice" or "info"), `message`
 - `result`: `command`, `data`
 - `error`: `code`, `message`, `hint`, `node`, `pass` (null where there is none)

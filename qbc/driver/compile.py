@@ -167,6 +167,7 @@ class _Run:
         self._set_target(module, base, phases)
         self._bind_samples(module)
         manifest = self._run_phases(module, base, phases)
+        self.options.on_event(Event("write", str(self.output)))
         self._write(module, manifest, phases[-1])
         return CompileResult(self.output, module, self.ctx, manifest, self.timing)
 

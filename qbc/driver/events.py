@@ -13,12 +13,14 @@ from qbc.passes.base import CompileContext
 from qbc.pipelines.instrumentation import Instrumentation
 from qbc.pipelines.runner import Step
 
-Kind = Literal["phase", "pass", "sample", "notice", "result"]
+Kind = Literal["phase", "pass", "sample", "notice", "write", "result"]
 
 
 @dataclass(frozen=True)
 class Event:
     """Something that happened: a phase or pass begins (`done` of `total` steps are finished), a notice, the result.
+
+    `write`: the passes have run, the file `name` is written next; `result`: it is complete.
 
     `sample`: the pass `name` has taken `done` of `total` calibration samples; `data["remaining_seconds"]` estimates the
     rest of this pass over the data.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -114,17 +115,64 @@ def test_callbacks(tmp_path: Path, data: str, reference: bytes) -> None:
         mxq_compile_with_callback(MODEL)
 
 
-def test_a_callback_can_stop_the_compilation(tmp_path: Path, data: str) -> None:
-    class Stopped(Exception):
-        pass
+class Stopped(Exception):
+    """What callbacks of these tests raise; its context must stay its own."""
+
+
+@pytest.mark.parametrize(
+    "error", [Stopped("enough"), OSError(28, "disk full"), QBCompilerError("mine", code="CONFIG_ERROR")]
+)
+@pytest.mark.parametrize("kind", ["phase", "pass", "sample", "notice", "write"])
+def test_a_callback_can_stop_the_compilation(tmp_path: Path, data: str, kind: str, error: Exception) -> None:
+    (tmp_path / "a.mxq").write_bytes(b"older")
+    seen: list[str] = []
 
     def stop(event: dict[str, Any]) -> None:
-        if event["name"] == "lower":
+        seen.append(event["event"])
+        if event["event"] == kind:
+            raise error
+
+    with pytest.raises(type(error)) as raised:
+        mxq_compile_with_callback(MODEL, None, data, tmp_path / "a.mxq", callback=stop)
+    assert raised.value is error and error.__cause__ is None and error.__context__ is None
+    assert seen.count(kind) == 1 and seen[-1] == kind
+    assert [path.name for path in tmp_path.iterdir()] == ["a.mxq"]
+    assert (tmp_path / "a.mxq").read_bytes() == b"older"
+
+
+def test_the_file_is_complete_when_its_result_is_told(tmp_path: Path, data: str, reference: bytes) -> None:
+    found: list[bytes] = []
+
+    def look(event: dict[str, Any]) -> None:
+        if event["event"] == "result":
+            found.append(Path(event["name"]).read_bytes())
             raise Stopped
 
     with pytest.raises(Stopped):
-        mxq_compile_with_callback(MODEL, "aries-rb", data, tmp_path / "a.mxq", callback=stop)
+        mxq_compile_with_callback(MODEL, "aries-rb", data, tmp_path / "a.mxq", callback=look)
+    assert found == [reference] == [(tmp_path / "a.mxq").read_bytes()]
+
+
+def test_a_callback_can_stop_parsing(tmp_path: Path) -> None:
+    def stop(event: dict[str, Any]) -> None:
+        if event["event"] == "write":
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        mblt_compile_with_callback(MODEL, tmp_path / "a.mblt", callback=stop)
     assert not list(tmp_path.iterdir())
+
+
+def test_payloads_hold_what_the_documentation_says(tmp_path: Path, data: str) -> None:
+    events: list[dict[str, Any]] = []
+    mxq_compile_with_callback(MODEL, None, data, tmp_path / "a.mxq", callback=events.append)
+    keys, rest = str(mxq_compile_with_callback.__doc__).split("Keys: ")[1].split("An exception")[0].split("; with ")
+    common, sample_only = set(re.findall(r"`(\w+)`", keys)), set(re.findall(r"`(\w+)`", rest))
+    kinds = set(re.findall(r'"(\w+)"', keys))
+    assert {event["event"] for event in events} == kinds
+    assert sample_only == {"remaining_seconds"}
+    for event in events:
+        assert set(event) == common | (sample_only if event["event"] == "sample" else set())
 
 
 # --- tools -------------------------------------------------------------------------------------------------------
