@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qbc.argument_types import TEXT, described, path_of, whole_of
-from qbc.atomic import atomic_write, write_file
+from qbc.atomic import check_writable, write_file
 from qbc.calibration.arrays import is_tensor, tensor_to_array
 from qbc.calibration.files import IMAGE_SUFFIXES
 from qbc.calibration.images import read_image
@@ -48,20 +50,35 @@ def make_calib_man(
     save_name: str,
     max_size: int | None = None,
 ) -> Path:
-    """Like `make_calib`, with a function of your own: it gets the path of a picture, returns an array or tensor."""
+    """Like `make_calib`, with a function of your own: it gets the path of a picture, returns an array or tensor.
+
+    An exception of the function is an ArgumentError that names the picture, with the exception as its cause; as for all
+    errors, nothing is written then.
+    """
     if not callable(pre_ftn):
         raise ArgumentError(f"pre_ftn is {described(pre_ftn)}, expected a function from a path to an array")
 
     def apply(path: Path) -> Array:
-        result = pre_ftn(str(path))
-        if is_tensor(result):
-            return tensor_to_array(result, f"pre_ftn for {path}")
-        array = np.asarray(result)
-        if array.dtype.kind not in "fiub":
-            raise ArgumentError(f"pre_ftn returned {type(result).__name__} for {path}, expected an array or tensor")
-        return array
+        try:
+            result = pre_ftn(str(path))
+        except Exception as error:  # whatever a function of the user raises
+            raise ArgumentError(f"pre_ftn failed for {path}: {type(error).__name__}: {error}") from error
+        return _as_array(result, path)
 
     return _make(apply, data_dir, save_dir, save_name, max_size)
+
+
+def _as_array(result: Any, path: Path) -> Array:
+    """Return what `pre_ftn` made of a picture as an array of numbers; anything else is an ArgumentError."""
+    if is_tensor(result):
+        return tensor_to_array(result, f"pre_ftn for {path}")
+    try:
+        array = np.asarray(result)
+    except ValueError:  # nested lists of unequal lengths
+        array = None
+    if array is None or array.dtype.kind not in "fiub":
+        raise ArgumentError(f"pre_ftn returned {described(result)} for {path}, expected an array or tensor")
+    return array
 
 
 def _make(
@@ -75,23 +92,51 @@ def _make(
     pictures = _pictures(pictures_directory, limit)
     directory = target_directory / save_name
     targets = _targets(pictures, pictures_directory, directory)
+    listing = target_directory / f"{save_name}.txt"
+    _check_replaced(directory, {target.name for target in targets})
+    with _new_files(directory) as scratch:
+        check_writable(listing)
+        for picture, target in zip(pictures, targets, strict=True):
+            sample = apply(picture)
+            with _writing(directory):
+                np.save(scratch / target.name, sample, allow_pickle=False)
+    write_file(listing, "".join(f"{save_name}/{target.name}\n" for target in targets))
+    return directory
+
+
+@contextmanager
+def _new_files(directory: Path) -> Iterator[Path]:
+    """Yield a directory whose files are those of `directory` when the block ends; when it fails, nothing is left."""
+    scratch = directory.with_name(f".{directory.name}.{os.getpid()}.tmp")
+    made = [path for path in (directory.parent, *directory.parent.parents) if not path.exists()]
+    try:
+        with _writing(directory):
+            shutil.rmtree(scratch, ignore_errors=True)
+            scratch.mkdir(parents=True)
+        yield scratch
+        with _writing(directory):
+            directory.mkdir(exist_ok=True)
+            for file in scratch.iterdir():
+                file.replace(directory / file.name)
+            scratch.rmdir()
+    except BaseException:  # an interruption too
+        shutil.rmtree(scratch, ignore_errors=True)
+        for path in made:  # the innermost comes first
+            with suppress(OSError):
+                path.rmdir()
+        raise
+
+
+def _check_replaced(directory: Path, names: set[str]) -> None:
+    """Raise OUTPUT_WRITE_ERROR where a directory holds files that the new samples do not replace."""
     with _writing(directory):
-        directory.mkdir(parents=True, exist_ok=True)
-        odd = sorted({path.name for path in directory.iterdir()} - {path.name for path in targets})
+        odd = sorted({path.name for path in directory.iterdir()} - names) if directory.exists() else []
     if odd:
         raise QBCompilerError(
             f"{directory} holds {odd[0]!r}, which is not one of the new samples",
             code="OUTPUT_WRITE_ERROR",
             hint="choose another save_name, or empty the directory",
         )
-    for picture, target in zip(pictures, targets, strict=True):
-        sample = apply(picture)
-        with _writing(directory), atomic_write(target) as handle:
-            np.save(handle, sample, allow_pickle=False)
-    with _writing(directory):
-        listing = "".join(f"{save_name}/{target.name}\n" for target in targets)
-        write_file(target_directory / f"{save_name}.txt", listing)
-    return directory
 
 
 @contextmanager

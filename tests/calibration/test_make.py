@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from qbc.calibration import InputSpec, open_samples
-from qbcompiler import QBCompilerError
+from qbcompiler import ArgumentError, QBCompilerError
 from qbcompiler.calibration import make_calib, make_calib_man
 from qbcompiler.calibration.utils_calib import list_calib_files_in_json
 from tests.support.photos import photos, save_photos
@@ -142,14 +142,45 @@ def test_pictures_never_share_a_file(tmp_path: Path) -> None:
     make_calib_man(cv2.imread, tmp_path / "pictures", tmp_path / "out", "x")
 
 
-def test_errors_of_the_function_are_its_own(tmp_path: Path) -> None:
-    def fails(path: str) -> np.ndarray:
-        raise FileNotFoundError(f"no labels for {path}")
+def test_errors_of_the_function_name_the_picture_and_leave_nothing(tmp_path: Path) -> None:
+    directory = pictures(tmp_path)
 
-    with pytest.raises(FileNotFoundError, match="no labels"):
-        make_calib_man(fails, pictures(tmp_path), tmp_path / "out", "x")
+    def fails(path: str) -> np.ndarray:
+        if path.endswith("002.png"):
+            raise FileNotFoundError("no labels")
+        return np.ones(2)
+
+    with pytest.raises(ArgumentError, match=r"pre_ftn failed for .*002\.png: FileNotFoundError: no labels") as raised:
+        make_calib_man(fails, directory, tmp_path / "deep" / "out", "x")
+    assert isinstance(raised.value.__cause__, FileNotFoundError)
+    with pytest.raises(ArgumentError, match=r"000\.png: ZeroDivisionError"):
+        make_calib_man(lambda path: 1 / 0, directory, tmp_path / "deep" / "out", "x")
+    with pytest.raises(ArgumentError, match=r"returned .*list.* for .*000\.png"):
+        make_calib_man(lambda path: [[1], [2, 3]], directory, tmp_path / "deep" / "out", "x")
     with pytest.raises(QBCompilerError, match="to_dense"):
-        make_calib_man(lambda path: torch.ones(2).to_sparse(), tmp_path / "pictures", tmp_path / "out", "x")
+        make_calib_man(lambda path: torch.ones(2).to_sparse(), directory, tmp_path / "out", "x")
+    (directory / "004.png").write_bytes(b"no picture")
+    with pytest.raises(QBCompilerError, match=r"004\.png"):
+        make_calib({"Pre-processing": {"Resize": {"size": 3}}}, directory, tmp_path / "out", "x")
+    assert [path.name for path in tmp_path.iterdir()] == ["pictures"]
+
+
+def test_an_older_set_stays_when_a_new_one_fails(tmp_path: Path) -> None:
+    directory = pictures(tmp_path)
+    made = make_calib_man(lambda path: np.ones(2), directory, tmp_path, "x")
+    before = {path: path.read_bytes() for path in made.iterdir()}
+
+    def interrupted(path: str) -> np.ndarray:
+        if path.endswith("003.png"):
+            raise KeyboardInterrupt
+        return np.zeros(2)
+
+    with pytest.raises(KeyboardInterrupt):
+        make_calib_man(interrupted, directory, tmp_path, "x")
+    assert {path: path.read_bytes() for path in made.iterdir()} == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pictures", "x", "x.txt"]
+    make_calib_man(lambda path: np.zeros(2), directory, tmp_path, "x")
+    assert not any(np.load(path).any() for path in made.iterdir())
 
 
 @pytest.mark.parametrize("value", [-1, 0.5, 256])
