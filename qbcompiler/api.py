@@ -18,6 +18,7 @@ from qbcompiler.arguments import (
     check_backend,
     check_device,
     check_kinds,
+    check_order,
     check_part,
     check_shapes,
     refuse,
@@ -181,6 +182,7 @@ class _Call:
         """Translate arguments of older releases, find the model, and check what concerns the call itself."""
         named = _with_present_names(given, [*_parameters(mxq_compile), *SECTIONS])
         check_kinds(named)
+        check_order(named.get("target_device"), "mxq_compile", _parameters(mxq_compile)[:4])
         call = cls(named, _model_path(named.get("model"), named))
         check_part(call.is_snapshot, named.get("model_part"), named.get("model_part_options"))
         if call.is_snapshot:
@@ -227,6 +229,7 @@ def _compile(call: _Call, on_event: EventSink) -> CompileResult:
 def _parse(given: Mapping[str, Any], on_event: EventSink) -> CompileResult:
     named = _with_present_names(given, [*_parameters(mblt_compile), "config_preset", "compile_config"])
     check_kinds(named)
+    check_order(named.get("target_device"), "mblt_compile", _parameters(mblt_compile)[:3])
     source = _model_path(named.get("model"), named)
     if "mblt_save_path" not in named:
         raise ArgumentError("mblt_save_path is not given")

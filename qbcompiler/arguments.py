@@ -5,7 +5,8 @@ Defaults are never refused. Whether a field has an effect in this version is dec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from qbc.argument_types import (
@@ -35,6 +36,7 @@ BACKENDS = {
     "tflite": "tflite",
     "torchscript": "torchscript",
 }
+_FILES = (".onnx", ".mblt", ".mxq", ".mlir", ".npy", ".npz", ".pt", ".txt", ".json")  # targets are .yaml, .yml
 DEVICES = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
 
 # Arguments that hold a section of the configuration, and the field of that section.
@@ -162,6 +164,16 @@ def check_device(device: str, notice: Notice) -> None:
         raise ArgumentError(f"unknown device {device!r}", hint="choose gpu or cpu")
     if known == "gpu":
         notice("device gpu: this version computes on the CPU")
+
+
+def check_order(target: Any, function: str, names: Sequence[str]) -> None:
+    """Raise ArgumentError where a file of a model stands in the place of the device, as in calls of older releases.
+
+    `names` are the arguments that `function` takes by position, up to those that could be meant.
+    """
+    if isinstance(target, str | Path) and Path(target).suffix.lower() in _FILES:
+        hint = f"the order of arguments is {function}({', '.join(names)})"
+        raise ArgumentError(f"target_device is {str(target)!r}, which names a file and no device", hint=hint)
 
 
 def check_part(is_snapshot: bool, model_part: str | None, options: Mapping[str, Any] | None) -> None:

@@ -14,6 +14,7 @@ Notice = Callable[[str], None]
 REMOVED_WITH_ERROR = {
     "in_dformats": "the layout of inputs is found from the model",
     "input_shape_dict": "bind shapes with feed_dict, several sizes with multi_shape",
+    "target": "a part of a model is chosen by model_part, a device by target_device",
     "hf_config": "give the model itself, its parts with model_part",
     "input_shape": "bind shapes with feed_dict, or with --input-shape on the command line",
 }

@@ -17,6 +17,7 @@ from qbcompiler import (
     dump_default_config,
     get_body_subgraph,
     mblt_compile,
+    mblt_compile_with_callback,
     mxq_compile,
     mxq_compile_from_mblt,
     mxq_compile_from_source,
@@ -162,3 +163,20 @@ def test_shapes_are_lists_of_whole_numbers() -> None:
     with pytest.raises(ArgumentError, match=r"^input_shapes\['image'\]\[1\] is 1.5"):
         validate_model(MODEL, input_shapes={"image": (1, 1.5)})  # type: ignore[dict-item]
     assert validate_model(MODEL, input_shapes={"image": [1, 1, 8, 8]})["layers"]  # type: ignore[dict-item]
+
+
+def test_the_order_of_removed_forms_is_told(tmp_path: Path) -> None:
+    """The removed forms for `.mblt` files took the device before the path."""
+    order = r"the order of arguments is mblt_compile\(model, mblt_save_path, target_device\)"
+    with pytest.raises(ArgumentError, match=order):
+        mblt_compile(MODEL, "aries-rb", str(tmp_path / "v2.mblt"))
+    with pytest.raises(ArgumentError, match=order):
+        mblt_compile_with_callback(MODEL, "aries-rb", str(tmp_path / "v2.mblt"), callback=print)
+    with pytest.raises(ArgumentError, match=r"mxq_compile\(model, target_device, calib_data_path, save_path\)"):
+        mxq_compile(MODEL, "a.mxq", "aries-rb")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_target_of_older_releases_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"^target is no longer accepted \(.*model_part"):
+        mblt_compile(MODEL, tmp_path / "a.mblt", target="encoder", backend="hf")
