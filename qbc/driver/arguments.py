@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
+import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -35,17 +36,28 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.given: dict[str, Any] = {}  # values of flags, during one run of the parser
+        self.texts: list[str] = []  # the command line of that run
         for action in (None, "store"):
             self.register("action", action, _StoreOnce)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.given = {}
-        return super().parse_known_args(args, namespace)
+        self.texts = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(self.texts, namespace)
 
     def error(self, message: str) -> NoReturn:
+        if "arguments are required" in message and (unknown := self._unknown_flags()):
+            message = f"unrecognized arguments: {' '.join(unknown)}; {message}"  # a flag that is misspelled is missing
         help_ = self._help(message)
         usage = f"{self.prog} --help shows the usage"
         raise ArgumentError(message, hint=f"{help_} {usage}" if help_ else usage)
+
+    def _unknown_flags(self) -> list[str]:
+        """Return the flags of the command line that this parser does not have."""
+        texts = self.texts[: self.texts.index("--")] if "--" in self.texts else self.texts
+        flags = [text.partition("=")[0] for text in texts if text.startswith("--")]
+        known = tuple(self._option_string_actions)
+        return [flag for flag in flags if flag not in known and not (self.allow_abbrev and _begins_one(flag, known))]
 
     def _help(self, message: str) -> str | None:
         """Return what was probably meant, or which commands take the flag that the given one does not."""
@@ -81,6 +93,10 @@ class Parser(argparse.ArgumentParser):
         """Return the commands with their parsers."""
         actions = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
         return [command for action in actions for command in action.choices.items()]
+
+
+def _begins_one(flag: str, flags: Sequence[str]) -> bool:
+    return any(known.startswith(flag) for known in flags)
 
 
 class OneFile(argparse.Action):

@@ -159,6 +159,11 @@ def test_errors_as_json_lines(
     [
         (["compil"], "did you mean compile?"),
         (["compile", "--modle", "x"], "did you mean --model?"),
+        (["parse", "--modle", "x", "--output", "y"], "unrecognized arguments: --modle; the following arguments are "
+         "required: --model/--compile-from (did you mean --model?"),
+        (["quantize", "--mbtl=x", "--output", "y"], "did you mean --mblt?"),
+        (["run", "--mqx", "x"], "did you mean --mxq?"),
+        (["parse", "--output", "y"], "ERROR [ARGUMENT_ERROR]: the following arguments are required: --model"),
         (["compile", "--model", MODEL, "--output", "{out}", "--config-preset", "detecton", "--use-random-calib"],
          "did you mean 'detection'?"),
         (["compile", "--model", MODEL, "--output", "{out}", "--compile-config", "{config}", "--use-random-calib"],
