@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from xdsl.ir import Operation
@@ -100,17 +101,24 @@ def _cell(text: str) -> str:
 
 
 def errors_page() -> str:
-    """Return the page of all error codes."""
-    rows: Iterable[str] = (page_text(code) for code in ERROR_CODES)
+    """Return the index of all error codes."""
+    rows: Iterable[str] = (
+        f"| [{code}](errors/{code}.md) | {_cell(ERROR_CODES[code].summary)} |" for code in ERROR_CODES
+    )
     intro = (
         "The command line prints `ERROR [CODE]: message`, `qbc-opt` prints `error[CODE]: message`; both end with exit\n"
         "status 1. In Python the exception is `QBCompilerError` with `code`, `message`, `node` and `hint`.\n"
-        "`qbcompiler explain CODE` prints a section of this page. The examples are run by a test.\n"
+        "`qbcompiler explain CODE` prints the page of a code. The examples on the pages are run by a test.\n"
     )
-    return "\n".join([NOTE, "# Error codes\n", intro, *rows])
+    return "\n".join([NOTE, "# Error codes\n", intro, "| code | meaning |", "| --- | --- |", *rows, ""])
 
 
-PAGES = {
+def error_page(code: str) -> str:
+    """Return the page of one error code."""
+    return f"{NOTE}\n{page_text(code)}\n[All error codes](../errors.md)\n"
+
+
+PAGES: dict[str, Callable[[], str]] = {
     "dialects.md": dialects_page,
     "passes.md": passes_page,
     "errors.md": errors_page,
@@ -118,17 +126,22 @@ PAGES = {
     "presets.md": reference.presets_page,
     "commands.md": reference.commands_page,
     "functions.md": reference.functions_page,
+    **{f"errors/{code}.md": partial(error_page, code) for code in ERROR_CODES},
 }
 
 
 def main() -> int:
-    stale = []
+    stale = [f"errors/{path.name}" for path in DOCS.glob("errors/*.md") if f"errors/{path.name}" not in PAGES]
+    if "--check" not in sys.argv:
+        for name in stale:  # of codes that are no more
+            (DOCS / name).unlink()
     for name, page in PAGES.items():
         path, text = DOCS / name, page()
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale.append(name)
         if "--check" not in sys.argv:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
     if "--check" in sys.argv:
         for name in stale:

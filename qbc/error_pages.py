@@ -1,7 +1,7 @@
 """The page of each error code: what it means, an example, and what to do.
 
-`qbcompiler explain CODE` and docs/errors.md show it. A test runs every example command in a folder of prepared files
-and compares the message.
+`qbcompiler explain CODE` and docs/errors/CODE.md show it; docs/errors.md lists all. A test runs every example command
+in a folder of prepared files and compares the message.
 """
 
 from __future__ import annotations
@@ -208,10 +208,15 @@ ERROR_PAGES: dict[str, ErrorPage] = {
 }
 
 
+def page_file(code: str) -> str:
+    """Return where the page of a code lies in the repository."""
+    return f"docs/errors/{code}.md"
+
+
 def page_text(code: str) -> str:
     """Return the page of one error code as Markdown; `code` is a known one."""
     entry, page = ERROR_CODES[code], ERROR_PAGES[code]
     meaning = fill(f"{entry.summary} {page.causes}", WIDTH)
     example = f"```text\n$ {page.command}\n{page.message}\n```"
     remedy = fill(f"What to do: {entry.remedy}", WIDTH)
-    return f"## {code}\n\n{meaning}\n\n{example}\n\n{remedy}\n"
+    return f"# {code}\n\n{meaning}\n\n{example}\n\n{remedy}\n"

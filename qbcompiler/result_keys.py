@@ -72,7 +72,15 @@ RESULTS = (
         },
     ),
     ResultKeys(
-        "explain", "CODE", {"code": "the code", "summary": "what it means", "causes": "reasons", "remedy": "what to do"}
+        "explain",
+        "CODE",
+        {
+            "code": "the code",
+            "summary": "what it means",
+            "causes": "reasons",
+            "remedy": "what to do",
+            "page": "where its page lies in the repository",
+        },
     ),
     ResultKeys("completion", "", {"shell": "the shell", "script": "the text"}),
     ResultKeys("info", "FILE, --mxq FILE, or --json", _MANIFEST),

@@ -71,7 +71,7 @@ def _capability_text(found: dict[str, Any]) -> str:
 
 def explain(options: argparse.Namespace) -> int:
     """Print the page of an error code, or the list of all codes."""
-    from qbc.error_pages import ERROR_PAGES, page_text
+    from qbc.error_pages import ERROR_PAGES, page_file, page_text
     from qbc.errors import ERROR_CODES
     from qbcompiler.console import table
 
@@ -88,5 +88,6 @@ def explain(options: argparse.Namespace) -> int:
         )
     entry, page = ERROR_CODES[code], ERROR_PAGES[code]
     data = {"code": code, "summary": entry.summary, "causes": page.causes, "remedy": entry.remedy}
-    channel().result("explain", data, lambda: page_text(code))
+    text = f"{page_text(code)}\nThis page is {page_file(code)}; docs/errors.md lists all."
+    channel().result("explain", {**data, "page": page_file(code)}, text)
     return 0

@@ -8,11 +8,12 @@ from typing import NoReturn
 import pytest
 
 from qbc.driver.opt import main as qbc_opt
-from qbc.error_pages import ERROR_PAGES, page_text
+from qbc.error_pages import ERROR_PAGES, page_file, page_text
 from qbc.errors import ERROR_CODES
 from qbcompiler.cli import main as qbcompiler
 from tests.docs.error_files import write_files
 
+ROOT = Path(__file__).parents[2]
 COMMANDS = {"qbcompiler": qbcompiler, "qbc-opt": qbc_opt}
 EVENTS: dict[str, BaseException] = {"INTERRUPTED": KeyboardInterrupt(), "INTERNAL_ERROR": ZeroDivisionError("a defect")}
 
@@ -28,6 +29,15 @@ def test_every_code_has_a_page() -> None:
     assert list(ERROR_PAGES) == list(ERROR_CODES)
     for code, page in ERROR_PAGES.items():
         assert f"[{code}]" in page.message and page.causes.endswith(".")
+
+
+def test_every_page_is_a_file_and_in_the_index() -> None:
+    index = (ROOT / "docs/errors.md").read_text()
+    assert {path.stem for path in (ROOT / "docs/errors").iterdir()} == set(ERROR_CODES)
+    for code, page in ERROR_PAGES.items():
+        text = (ROOT / page_file(code)).read_text()
+        assert f"\n# {code}\n" in text and page.message in text and f"](errors/{code}.md)" in index
+    assert "](docs/errors.md)" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("code", list(ERROR_CODES))
@@ -54,7 +64,8 @@ def test_the_example_is_what_the_command_says(
 
 def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert qbcompiler(["explain", "shape_error"]) == 0
-    assert capsys.readouterr().out.strip() == page_text("SHAPE_ERROR").strip()
+    shown = capsys.readouterr().out
+    assert page_text("SHAPE_ERROR") in shown and page_file("SHAPE_ERROR") in shown
     assert qbcompiler(["explain", "SHAPE_EROR"]) == 1
     assert "SHAPE_ERROR" in capsys.readouterr().err
     assert qbcompiler(["explain"]) == 0
