@@ -61,8 +61,8 @@ def _provenance(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "graph", f"sha256 {graph['sha256']}"
     if "calibration" in record:
         yield "calibration", _calibration(record["calibration"])
-    if record.get("presets"):
-        yield "presets", f"{', '.join(record['presets'])} (their settings all hold)"
+    if "preset" in record:
+        yield "preset", f"{record['preset']['name']}, sha256 {record['preset']['sha256']}"
     if "parsed_with" in record:
         yield "parsed with", ", ".join(f"{name} {version}" for name, version in record["parsed_with"].items())
 

@@ -141,6 +141,8 @@ TREATMENTS: Mapping[str, Treatment] = {
     "tuning.spared": option(("quant-assign-ranges", "spared")),
     "tuning.output_margin": option(("quant-assign-ranges", "output-margin")),
     "pipelines": driver("replaces the pass pipelines of phases"),
+    "pass_pipeline": driver("replaces the pass pipelines of all phases, as `--pass-pipeline` does"),
+    "origin": driver("names the preset in the record, while the settings are as they were saved"),
 }
 
 

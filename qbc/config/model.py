@@ -11,6 +11,7 @@ from qbc.config.bit import BitConfig
 from qbc.config.calibration import CalibrationConfig
 from qbc.config.language import EquivalentTransformationConfig, LlmConfig, MoeConfig
 from qbc.config.older import HESSIAN_IS_ABSENT
+from qbc.config.origin import OriginConfig
 from qbc.config.preprocessing import PreprocessingConfig
 from qbc.config.resources import ExtraOutputConfig, ResourceManagementConfig, RuntimeOptionsConfig
 from qbc.config.save_sample import SaveSampleConfig
@@ -50,6 +51,8 @@ _PATHS: dict[str, Any] = {
     "calibration": {"statistics": {"save_path", "load_path"}},
     "bit": {"save_info": {"save_path"}},
 }
+# What snapshots record in a place of its own.
+_ELSEWHERE: dict[str, Any] = {"pass_pipeline": True, "origin": True}
 
 
 class CompileConfig(ConfigSection):
@@ -99,6 +102,10 @@ class CompileConfig(ConfigSection):
     pipelines: dict[Literal["import", "convert", "quantize", "lower", "encode"], str] = Field(
         default_factory=dict, description="pass pipelines that replace those of phases"
     )
+    pass_pipeline: str = Field(
+        default="", description="an edited pipeline text of all phases; it goes before pipelines and settings of passes"
+    )
+    origin: OriginConfig = Field(default_factory=OriginConfig)
 
     groups = GROUPS
     moved = {
@@ -150,8 +157,23 @@ class CompileConfig(ConfigSection):
         return resolve(Request(presets=preset.layers, preset_name=preset.name), features=False).config
 
     def grouped(self, *, paths: bool = True) -> dict[str, Any]:
-        """Return everything in the form of files: camelCase keys, sections in their groups."""
-        return grouped(self.model_dump(by_alias=True, mode="json", exclude=None if paths else dict(_PATHS)))
+        """Return everything in the form of files: camelCase keys, sections in their groups.
+
+        Without `paths` it is what snapshots record as configuration: they have the pipeline and the preset elsewhere.
+        """
+        return grouped(self.model_dump(by_alias=True, mode="json", exclude=None if paths else {**_PATHS, **_ELSEWHERE}))
+
+
+def is_path(field: str) -> bool:
+    """Return whether the field, a dotted path of field names, holds paths of files."""
+    known: Any = _PATHS
+    for part in field.split("."):
+        if part not in known:
+            return False
+        known = known[part] if isinstance(known, Mapping) else True
+        if known is True:
+            return True
+    return False
 
 
 def flattened(data: Mapping[Any, Any]) -> dict[Any, Any]:

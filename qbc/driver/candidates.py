@@ -51,7 +51,7 @@ def candidate_runs(
     They lie beside the output as `<stem>_<percentile>.mxq` and read the statistics that the first run read or kept, so
     none of them runs the samples again; files beside a program belong to the first.
     """
-    if config is None or options.pipeline is not None:
+    if config is None or config.pass_pipeline:
         return
     statistics = config.calibration.statistics
     if not statistics.sweep or chosen_percentile(config)[0] is None:

@@ -153,7 +153,7 @@ class _Run:
         if first_phase(module) not in self.phases:
             raise ArgumentError(f"{str(self.source)!r} is not parsed yet", hint="parse it first, or use compile")
         self.phases = phases
-        if self.options.pipeline is not None:  # which phase the first passes of a text belong to depends on the input
+        if self.plan.edited is not None:  # which phase the first passes of a text belong to depends on the input
             self.plan = make_plan(self.options, phases)
         for notice in Effects(self.source, self.output, module, self.options, self.plan, phases).check():
             self.ctx.notice(notice)

@@ -18,7 +18,7 @@ from qbc.dialects.common.tensor_text import dims_text
 from qbc.driver.context import find_target, make_context
 from qbc.driver.files import is_source_model
 from qbc.driver.input_passes import picture_settings
-from qbc.driver.plan import CompileOptions, Plan, resolve_options
+from qbc.driver.plan import CompileOptions, Plan
 from qbc.driver.scheme import core_mode
 from qbc.errors import ArgumentError, QBCompilerError
 from qbc.modes import ALL, SINGLE
@@ -131,8 +131,6 @@ class Effects:
     def _settings(self) -> Iterator[str]:
         """Name the settings of phases that do not run, one sentence a phase."""
         config = self.plan.config
-        if config is None and self.options.preset is not None:
-            config = resolve_options(self.options, features=False).config
         if config is None:
             return
         for phase in PHASES:
@@ -151,16 +149,16 @@ class Effects:
 
     def _passes(self) -> Iterator[str]:
         """Name the phases whose passes an edited pipeline text has in vain."""
-        if self.options.pipeline is None:
+        if self.plan.edited is None:
             return
-        parts = split_by_phase(parse_pipeline(self.options.pipeline), self.phases[0])
-        left = [phase for phase in PHASES if parts[phase].calls() and phase not in self.phases]
-        if left:
-            names = ", ".join(call.name for call in parts[left[0]].calls()[:3])
-            yield (
-                f"pass_pipeline: its passes of {', '.join(left)} ({names}, ...) are left out, "
-                f"{str(self.source)!r} is past the phase {left[-1]}"
-            )
+        parts = split_by_phase(parse_pipeline(self.plan.edited), self.phases[0])
+        first, last = PHASES.index(self.phases[0]), PHASES.index(self.phases[-1])
+        for phases, shown in ((PHASES[:first], -1), (PHASES[last + 1 :], 0)):
+            left = [phase for phase in phases if parts[phase].calls()]
+            if left:
+                names = ", ".join(call.name for call in parts[left[0]].calls()[:3])
+                why = self._why(left[shown])
+                yield f"pass_pipeline: its passes of {', '.join(left)} ({names}, ...) are left out, {why}"
 
 
 def programs_of(module: ModuleOp) -> list[ProgramOp]:
@@ -201,7 +199,7 @@ def _keys_of_phase(config: CompileConfig, phase: str, options: CompileOptions) -
         if (
             taken_by == phase
             and kind in ("option", "driver")
-            and path.split(".")[0] not in _EVERY_PHASE | {"pipelines"}
+            and path.split(".")[0] not in _EVERY_PHASE | {"pipelines", "pass_pipeline", "origin"}
         ):
             keys += [] if path in told else [key_of(path)]
     return keys

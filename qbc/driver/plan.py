@@ -63,7 +63,7 @@ class Plan:
     """Resolved configuration and complete pipelines; `notices` are what resolving has to tell.
 
     `config` is None for plans that only parse, unless something was configured. `calibration` is what the arguments
-    give, else what the configuration names. `is_edited` says that a pipeline text came from the user.
+    give, else what the configuration names. `edited` is the pipeline text of the user, where there is one.
     """
 
     config: CompileConfig | None
@@ -71,7 +71,7 @@ class Plan:
     notices: tuple[str, ...]
     calibration: Any = None
     random_calibration: bool = False
-    is_edited: bool = False
+    edited: str | None = None
 
     def text(self, phases: tuple[str, ...] | None = None) -> str:
         """Return one pipeline text for some phases (by default all of the plan), with every option written out."""
@@ -82,7 +82,7 @@ class Plan:
 
     def setting_of(self, name: str | None, option: str) -> str | None:
         """Return the configuration key that set an option of a pass, None where a pipeline text did."""
-        if self.config is None or name is None or self.is_edited:
+        if self.config is None or name is None or self.edited is not None:
             return None
         from qbc.config.fields import key_of, pass_options
 
@@ -107,11 +107,12 @@ def make_plan(options: CompileOptions, phases: tuple[str, ...] = PHASES) -> Plan
     resolved only where something was configured or a phase takes it, so that plain parsing does not load the model.
     """
     config, warnings = _config(options, phases)
-    edited = None if options.pipeline is None else _edited(options.pipeline, phases)
+    text = options.pipeline if options.pipeline is not None or config is None else config.pass_pipeline or None
+    edited = None if text is None else _edited(text, phases, is_argument=options.pipeline is not None)
     if config is None:
         preset = load_preset(options.preset or DEFAULT_PRESET)
         pipelines = edited or {phase: complete(preset.pipeline(phase)) for phase in phases}
-        return _with_data(options, None, pipelines, warnings)
+        return _with_data(options, None, pipelines, warnings, text)
     settings, notices = _settings(config, options.target)
     if edited is not None:
         pipelines, untaken = edited, _overruled(config, settings, edited)
@@ -121,32 +122,37 @@ def make_plan(options: CompileOptions, phases: tuple[str, ...] = PHASES) -> Plan
         why = "no pass of the pipelines takes it"
     if "quantize" in phases:
         notices += [f"{path} has no effect: {why}" for path in untaken]
-    return _with_data(options, config, pipelines, (*warnings, *notices))
+    return _with_data(options, config, pipelines, (*warnings, *notices), text)
 
 
 def resolve_options(options: CompileOptions, *, features: bool = True) -> Resolved:
     """Return the whole configuration that the options ask for; `features` refuses what does not exist."""
     from qbc.config.resolve import Request, resolve
+    from qbc.driver.origin import with_origin
 
     presets: tuple[Mapping[str, Any], ...] = ()
-    if options.preset is not None:
-        preset, default = load_preset(options.preset), load_preset(DEFAULT_PRESET)
+    preset = None if options.preset is None else load_preset(options.preset)
+    if preset is not None:
+        default = load_preset(DEFAULT_PRESET)
         own = {phase: text for phase, text in preset.pipelines.items() if text != default.pipelines.get(phase)}
         presets = (*preset.layers, {"pipelines": own})
     arguments = dict(options.arguments)
     if options.random_calibration:
         arguments["use_random_calib"] = True
+    if options.pipeline is not None:
+        arguments["pass_pipeline"] = options.pipeline
     request = Request(
         presets, options.preset, options.compile_config, options.sections, arguments, options.strict_config
     )
-    return resolve(request, features=features)
+    return with_origin(resolve(request, features=features), preset)
 
 
 def _config(options: CompileOptions, phases: tuple[str, ...]) -> tuple[CompileConfig | None, tuple[str, ...]]:
     if not set(phases) <= set(PARSE_PHASES):
         resolved = resolve_options(options)
         return resolved.config, resolved.notices
-    if options.compile_config is None and not options.sections and not options.arguments:
+    asked = (options.compile_config, options.preset)
+    if asked == (None, None) and not options.sections and not options.arguments:
         return None, ()
     resolved = resolve_options(options, features=False)
     if resolved.config.cpu_offload:  # parsing takes only this field and the device; the others wait for quantization
@@ -200,10 +206,11 @@ def _pipelines(
     return pipelines, [path for path, group in settings.items() if not any(item[:2] in placed for item in group)]
 
 
-def _edited(text: str, phases: tuple[str, ...]) -> dict[str, Pipeline]:
+def _edited(text: str, phases: tuple[str, ...], *, is_argument: bool) -> dict[str, Pipeline]:
+    """Return the pipelines of `phases`; an argument has no passes beyond them, a configuration is for all phases."""
     parts = split_by_phase(parse_pipeline(text), phases[0])
     beyond = [call for phase in PHASES[PHASES.index(phases[-1]) + 1 :] for call in parts[phase].calls()]
-    if beyond:
+    if beyond and is_argument:
         raise PipelineError(f"pass {beyond[0].name!r} comes after the phase {phases[-1]!r}, the last one to run")
     return {phase: complete(parts[phase]) for phase in phases}
 
@@ -233,6 +240,7 @@ def _with_data(
     config: CompileConfig | None,
     pipelines: Mapping[str, Pipeline],
     notices: tuple[str, ...],
+    edited: str | None,
 ) -> Plan:
     """Return the plan with the calibration data: arguments go before the configuration, data before random data."""
     calibration, random = options.calibration, options.random_calibration
@@ -244,5 +252,4 @@ def _with_data(
         notices = (*notices, "calibDataPaths of the configuration is not read: use_random_calib is given")
     if calibration is not None and (random or (config is not None and config.use_random_calib)):
         notices = (*notices, "use_random_calib has no effect: there is calibration data")
-    is_edited = options.pipeline is not None
-    return Plan(config, pipelines, notices, calibration, random and calibration is None, is_edited)
+    return Plan(config, pipelines, notices, calibration, random and calibration is None, edited)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
@@ -19,9 +19,6 @@ from qbc.dialects.common.tensor_text import source_dims
 from qbc.driver.samples import BoundSamples
 from qbc.errors import ArgumentError
 from qbc.passes.base import CompileContext
-
-if TYPE_CHECKING:
-    from qbc.config import CompileConfig
 
 RECORD_VERSION = 1
 
@@ -79,44 +76,6 @@ def calibration_record(ctx: CompileContext) -> dict[str, Any]:
         record["count"] = len(ctx.samples.digests)
         record["samples"] = list(ctx.samples.digests)
     return record
-
-
-def matching_presets(config: CompileConfig) -> list[str]:
-    """Return the names of our presets whose settings all hold in a configuration, those with more settings first.
-
-    It follows from the configuration alone, so a resolved configuration that is given again gives the same record as
-    the preset that it came from. Presets of the user are left out: the record must not depend on what else they have.
-    """
-    from qbc.config.checks import checked
-    from qbc.config.model import CompileConfig
-    from qbc.config.section import explicit, merge
-    from qbc.pipelines.phases import PRESET_DIRECTORY, load_preset
-
-    found = []
-    for path in PRESET_DIRECTORY.glob("*.yaml"):
-        preset, settings = load_preset(str(path)), dict[str, Any]()
-        for layer in preset.layers:
-            settings = merge(settings, explicit(checked(CompileConfig, layer, where=f"preset {preset.name}")))
-        if _holds(settings, config):
-            found.append((-_count(settings), preset.name))
-    return [name for _, name in sorted(found)]
-
-
-def _holds(settings: Mapping[str, Any], section: Any) -> bool:
-    for key, value in settings.items():
-        present = getattr(section, key)
-        same = _holds(value, present) if isinstance(value, Mapping) and _is_section(present) else value == present
-        if not same:
-            return False
-    return True
-
-
-def _is_section(value: Any) -> bool:
-    return hasattr(value, "model_fields_set")
-
-
-def _count(settings: Mapping[str, Any]) -> int:
-    return sum(_count(value) if isinstance(value, Mapping) else 1 for value in settings.values())
 
 
 def check_source(record: Mapping[str, Any], model: Path) -> None:

@@ -75,15 +75,15 @@ class Recorder:
         versions = tool_versions()
         if not self._options.provenance:
             return replace(base, versions=versions)
-        from qbc.driver.provenance import calibration_record, matching_presets
+        from qbc.driver.provenance import calibration_record
 
         record = {
             **base.provenance,
             "target_digest": self._ctx.target.digest,
             "calibration": calibration_record(self._ctx),
         }
-        if plan.config is not None:
-            record["presets"] = matching_presets(plan.config)
+        if plan.config is not None and plan.config.origin.preset:
+            record["preset"] = {"name": plan.config.origin.preset, "sha256": plan.config.origin.sha256}
         if base.versions != versions:
             record["parsed_with"] = base.versions
         return replace(base, versions=versions, provenance=record)

@@ -44,6 +44,8 @@ TESTED_IN = {
     "bias_correction.apply": "tests/config/test_fields.py",
     "tuning.auto_promote.apply": "tests/config/test_fields.py",
     "pipelines": "tests/pipelines/test_phases.py",
+    "pass_pipeline": "tests/driver/test_edited_pipeline.py",
+    "origin": "tests/driver/test_provenance.py",
 }
 
 

@@ -129,19 +129,44 @@ def test_external_data_is_recorded_by_digest(tmp_path: Path) -> None:
 def test_preset_and_its_resolved_configuration_give_the_same_record(tmp_path: Path) -> None:
     saved = tmp_path / "config.yaml"
     record = compiled(tmp_path / "a.mxq", config_preset="detection", config_save_path=str(saved))
-    assert record["presets"][0] == "detection"
+    assert record["preset"]["name"] == "detection" and len(record["preset"]["sha256"]) == 64
     compiled(tmp_path / "b.mxq", compile_config=str(saved))
     assert (tmp_path / "a.mxq").read_bytes() == (tmp_path / "b.mxq").read_bytes()
 
 
-def test_presets_of_the_user_do_not_change_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_preset_that_was_asked_for_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "preset" not in compiled(tmp_path / "a.mxq")
+    digests = []
+    for folder, mode in (("p", 0), ("q", 0), ("r", 2)):
+        preset = tmp_path / folder / "mine.yaml"
+        preset.parent.mkdir()
+        preset.write_text(f"base: classification\nconfig:\n  calibration:\n    mode: {mode}\n")
+        record = compiled(tmp_path / f"{folder}.mxq", config_preset=str(preset))["preset"]
+        assert record["name"] == "mine"
+        digests.append(record["sha256"])
+    assert digests[0] == digests[1] != digests[2]
+    assert (tmp_path / "p.mxq").read_bytes() == (tmp_path / "q.mxq").read_bytes()
+    capsys.readouterr()
+    assert main(["info", str(tmp_path / "p.mxq")]) == 0
+    assert f"mine, sha256 {digests[0]}" in capsys.readouterr().out
+
+
+def test_settings_that_were_changed_since_have_no_preset(tmp_path: Path) -> None:
+    saved = tmp_path / "config.yaml"
+    compiled(tmp_path / "a.mxq", config_preset="detection", config_save_path=str(saved))
+    record = compiled(tmp_path / "b.mxq", compile_config=str(saved), inference_scheme="multi")
+    assert "preset" not in record
+    assert any("no longer those that preset 'detection' was saved with" in notice for notice in record["notices"])
+
+
+def test_other_presets_of_the_user_do_not_change_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "presets"
     folder.mkdir()
     (folder / "mine.yaml").write_text("name: mine\nbase: default\ndescription: Mine.\nconfig: {}\n")
     (folder / "broken.yaml").write_text("name: [")
     compiled(tmp_path / "a.mxq")
     monkeypatch.setenv("QBCOMPILER_PRESETS", str(folder))
-    compiled(tmp_path / "b.mxq", config_preset="mine")
+    compiled(tmp_path / "b.mxq")
     assert (tmp_path / "a.mxq").read_bytes() == (tmp_path / "b.mxq").read_bytes()
 
 
@@ -182,7 +207,7 @@ def test_the_page_describes_every_key(tmp_path: Path) -> None:
     compiled(tmp_path / "a.mxq")
     manifest = json.loads(bytes(read_container(tmp_path / "a.mxq").section("manifest")))
     assert keys_of_the_page("key of the manifest") == set(manifest)
-    assert keys_of_the_page("key of the provenance") == {*manifest["provenance"], "parsed_with"}
+    assert keys_of_the_page("key of the provenance") == {*manifest["provenance"], "preset", "parsed_with"}
 
 
 def test_other_versions_of_the_parser_are_recorded(tmp_path: Path) -> None:
