@@ -139,6 +139,7 @@ ERROR_PAGES: dict[str, ErrorPage] = {
         "qbc-opt model.mblt --pass-pipeline=convert-mblt-to-quant,quant-materialize",
         "error[QUANTIZATION_ERROR]: 4 values have no encoding yet: a result of quant.quantize; conv, relu; "
         "flatten; linear [node 'conv'] (Run quant-collect and quant-assign-ranges before quant-materialize.)\n"
+        '  op: %0 = quant.quantize %1 : tensor<1x6x6x1xf32> -> tensor<1x6x6x1x!quant.q<"r0">>\n'
         "  while running pass quant-materialize",
     ),
     "RESOURCE_ERROR": ErrorPage(

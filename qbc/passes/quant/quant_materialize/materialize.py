@@ -75,6 +75,7 @@ def read_encodings(module: ModuleOp, table: ParamTable) -> dict[SSAValue, Encodi
     encodings: dict[SSAValue, Encoding] = {}
     missing: list[str] = []
     places: list[object] = []
+    node: str | None = None
     for value in quantized_values(module):
         row, encoding = table.row_of(value), table.encoding(value)
         if row is not None and row.channel_scales is not None:
@@ -84,6 +85,7 @@ def read_encodings(module: ModuleOp, table: ParamTable) -> dict[SSAValue, Encodi
             names = source_names(owner) if isinstance(owner, Operation) else ()
             missing.append(", ".join(names) or f"a result of {getattr(owner, 'name', 'a block')}")
             places.append(owner)
+            node = node or (names[0] if names else None)
             continue
         encodings[value] = Encoding(*encoding)
     if missing:
@@ -91,9 +93,10 @@ def read_encodings(module: ModuleOp, table: ParamTable) -> dict[SSAValue, Encodi
         error = QBCompilerError(
             f"{len(missing)} values have no encoding yet: {listed}",
             code="QUANTIZATION_ERROR",
+            node=node,
             hint="Run quant-collect and quant-assign-ranges before quant-materialize.",
         )
-        raise located(error, next((place for place in places if isinstance(place, Operation)), None))
+        raise located(error, places[0])
     return encodings
 
 
