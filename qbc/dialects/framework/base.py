@@ -102,8 +102,14 @@ class FrameworkOp(IRDLOperation):
                 continue
             if not has_kind(value, attribute.kind):
                 raise VerifyException(f"attribute '{name}' is not of kind {attribute.kind}")
-        self._verify_types(signature)
-        self._verify_shape()
+        self.verify_values()
+
+    def verify_values(self) -> None:
+        """Check types and shapes of operands and results; raises VerifyException, ShapeMismatch where it is a shape."""
+        signature = signature_of(self)
+        if signature is not None:
+            self._verify_types(signature)
+            self._verify_shape()
 
     def _verify_types(self, signature: Signature) -> None:
         from qbc.dialects.framework.type_rules import check_types, type_rules

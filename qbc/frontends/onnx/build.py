@@ -52,7 +52,7 @@ def build_module(prepared: Prepared, store: BlobStore) -> ModuleOp:
 
 def _check(op: FrameworkOp) -> None:
     try:
-        op.verify_()
+        op.verify_values()
     except ShapeMismatch as error:
         raise QBCompilerError(
             f"{operator(op)}: {error}", code="SHAPE_ERROR", node=", ".join(location_names(op.location))
