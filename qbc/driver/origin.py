@@ -36,11 +36,18 @@ def with_origin(resolved: Resolved, preset: Preset | None) -> Resolved:
 
 def settings_digest(config: CompileConfig) -> str:
     """Return a digest of the settings that differ from the defaults, in whatever spelling they were given; no paths."""
-    from qbc.config.fields import changed_fields, value_at
+    from qbc.config.fields import changed_fields
     from qbc.config.model import is_path
 
     paths = [path for path in changed_fields(config) if not is_path(path) and not path.startswith("origin.")]
-    return _digest({path: value_at(config, path) for path in paths})
+    values = config.model_dump(mode="json")
+    return _digest({path: _entry(values, path) for path in paths})
+
+
+def _entry(values: Any, path: str) -> Any:
+    for part in path.split("."):
+        values = values[part]
+    return values
 
 
 def preset_digest(preset: Preset) -> str:
@@ -57,7 +64,5 @@ def preset_digest(preset: Preset) -> str:
 
 
 def _digest(values: Any) -> str:
-    from pydantic_core import to_jsonable_python
-
-    text = json.dumps(to_jsonable_python(values), sort_keys=True, ensure_ascii=True)
+    text = json.dumps(values, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
