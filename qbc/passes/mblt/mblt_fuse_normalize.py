@@ -48,8 +48,8 @@ class FuseNormalizePass(FunctionPass):
     %1 = mblt.conv2d %0 {weight = W * f, bias = B + sum(W * o), padding = [0, 0, 0, 0], ...}
     ```
     Other readers get the normalised value from a `mblt.mul` and a `mblt.add`, with a notice; there is one too where the
-    pixel that normalises to 0 is no byte. Raises CONFIG_ERROR where mean or std do not fit the channels, and where
-    there is no such input.
+    pixel that normalises to 0 is no byte, and where a `division_factor` that is neither 1 nor 255 cancels out. Raises
+    CONFIG_ERROR where mean or std do not fit the channels, and where there is no such input.
     """
 
     name = "mblt-fuse-normalize"
@@ -73,10 +73,19 @@ class FuseNormalizePass(FunctionPass):
         for index in self._chosen(op):
             factor, offset = self._affine(op, index)
             name = argument_names(op)[index]
+            self._tell_division(name, division_factor(op, index), ctx)
             padded = _normalize(op.args[index], factor, offset, name, ctx)
             if padded and division_factor(op, index) is not None:
                 self._tell_border(name, ctx)
             set_argument_attribute(op, index, NORMALIZED, UnitAttr())
+
+    def _tell_division(self, name: str, division: float | None, ctx: CompileContext) -> None:
+        """Give a notice where bytes are divided by a factor of their own: the normalisation is one of bytes."""
+        if division not in (None, 1.0, 255.0):
+            ctx.notice(
+                f"divisionFactor {division:g} has no effect on input {name!r}: normalize with fuseIntoFirstLayer takes "
+                "the bytes themselves"
+            )
 
     def _tell_border(self, name: str, ctx: CompileContext) -> None:
         """Give a notice where the pixel that normalises to 0 is no byte: the border gets the nearest one."""

@@ -58,8 +58,19 @@ def test_same_values(graph: str, factor: float | None) -> None:
     ((_, by_onnx),) = FloatSession(func, g.store, []).run_outputs(given).items()
     assert np.allclose(by_onnx, want, rtol=1e-3, atol=1e-3)
     is_separate = graph in ("not foldable", "used twice")
-    assert bool(g.context.notices) == is_separate
+    assert any("separate step" in notice for notice in g.context.notices) == is_separate
     assert ("add" in op_names(func)) == (is_separate or graph == "two readers")
+
+
+@pytest.mark.parametrize(("factor", "is_told"), [(128.0, True), (255.0, False), (1.0, False), (None, False)])
+def test_a_division_that_cancels_out_is_told(factor: float | None, is_told: bool) -> None:
+    g = MbltGraph()
+    func = g.finish(conv(g, g.input(IMAGE)))
+    if factor is not None:
+        Uint8InputsPass(division_factor=factor).run(func, g.context)
+    FuseNormalizePass((0.5,), STD).run(func, g.context)
+    expected = "divisionFactor 128 has no effect on input 'x0': normalize with fuseIntoFirstLayer takes the bytes"
+    assert [notice.startswith(expected) for notice in g.context.notices] == [True] * is_told
 
 
 @pytest.mark.parametrize(
