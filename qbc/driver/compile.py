@@ -22,6 +22,7 @@ from qbc.driver.dimensions import require_fixed_inputs, shapes_from_samples
 from qbc.driver.effects import Effects, programs_of
 from qbc.driver.events import Event, Progress
 from qbc.driver.files import check_source, is_source_model, read_module, write_ir
+from qbc.driver.layer_lists import check_layer_lists
 from qbc.driver.module_state import first_phase, forget_value_names
 from qbc.driver.outputs import PHASE_SUFFIXES, check_files, check_suffix
 from qbc.driver.plan import PARSE_PHASES, QUANTIZE_PHASES, CompileOptions, Plan, make_plan
@@ -307,6 +308,7 @@ class _Run:
 
     def _run_phase(self, phase: str, module: ModuleOp, watching: list[Instrumentation]) -> None:
         """Run the pipeline of a phase; a wrong option that the configuration set is told by its key."""
+        check_layer_lists(self.plan.config, module)
         pipeline, verify_each = self.plan.pipelines[phase], self.options.verify_each
         try:
             run_pipeline(module, pipeline, self.ctx, instrumentations=watching, verify_each=verify_each)

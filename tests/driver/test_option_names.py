@@ -41,6 +41,11 @@ FUSED = [{"op": "normalize", "fuseIntoFirstLayer": True}]
             "ARGUMENT_ERROR",
         ),
         (
+            {"bit": {"layerOverrides": {"weight8Bits": ["block1_conv"]}}},
+            "bit.layerOverrides.weight8Bits: 'block1_conv' is the name of no layer",
+            "ARGUMENT_ERROR",
+        ),
+        (
             {"saveSample": {"apply": True, "layers": ["nosuch"]}},
             "saveSample.layers: 'nosuch' is the name of no layer",
             "ARGUMENT_ERROR",
@@ -73,3 +78,10 @@ def test_the_pass_option_of_an_edited_pipeline(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="^activation16: 'nosuch' is the name of no layer") as caught:
         compile_model(digits_model_path(), tmp_path / "a.mxq", options)
     assert caught.value.pass_name == "quant-assign-bits"
+
+
+def test_layers_whose_weights_have_8_bits_anyway_are_accepted(tmp_path: Path) -> None:
+    config = {"bit": {"layerOverrides": {"weight8Bits": ["*"]}}}
+    options = CompileOptions(target="aries-rb", calibration=SAMPLES, compile_config=config)
+    result = compile_model(digits_model_path(), tmp_path / "a.mxq", options)
+    assert any("weight8Bits" in notice and "without effect" in notice for notice in result.ctx.notices)
