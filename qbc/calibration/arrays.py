@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from keyword import iskeyword
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -47,18 +49,23 @@ def _by_input_name(
 ) -> Mapping[str, Content]:
     if not isinstance(loaded, Mapping):
         if len(specs) != 1:
+            names = [spec.name for spec in specs]
             raise sample_error(
-                f"{path}: one array for a model with {len(specs)} inputs", "save an .npz with one array per input name"
+                f"{path}: one array for a model with {len(specs)} inputs",
+                f"save one array per input name: {saving_call(path, names)}",
             )
         return {specs[0].name: loaded}
     if len(specs) == 1 and list(loaded) == [UNNAMED]:
         return {specs[0].name: loaded[UNNAMED]}
     missing = [spec.name for spec in specs if spec.name not in loaded]
     if missing:
-        raise _no_array(path, missing[0], loaded)
+        raise _no_array(path, missing[0], loaded, [spec.name for spec in specs])
     unknown = sorted(set(loaded) - {spec.name for spec in specs})
     if unknown:
-        raise sample_error(f"{path}: {unknown[0]!r} is no input; inputs are {', '.join(spec.name for spec in specs)}")
+        inputs = ", ".join(spec.name for spec in specs)
+        raise sample_error(
+            f"{path}: {unknown[0]!r} is no input; inputs are {inputs}", "leave the array out of the file"
+        )
     return loaded
 
 
@@ -72,12 +79,27 @@ def read_single_array(path: Path, name: str | None = None) -> Array:
     if name is None:
         raise sample_error(f"{path}: one array is expected; the file holds {', '.join(loaded) or 'nothing'}")
     if name not in loaded:
-        raise _no_array(path, name, loaded)
+        raise _no_array(path, name, loaded, [name])
     return loaded[name]
 
 
-def _no_array(path: Path, name: str, loaded: Mapping[str, Any]) -> QBCompilerError:
-    return sample_error(f"{path}: no array for input {name!r}; the file holds {', '.join(loaded) or 'nothing'}")
+def _no_array(path: Path, name: str, loaded: Mapping[str, Any], inputs: Sequence[str]) -> QBCompilerError:
+    """Build the error about an absent array: it has a name much like the right one, or the file is written anew."""
+    message = f"{path}: no array for input {name!r}; the file holds {', '.join(loaded) or 'nothing'}"
+    near = difflib.get_close_matches(name, [key for key in loaded if key not in inputs], n=1)
+    if near:
+        return sample_error(message, f"rename {near[0]!r} to {name!r}, if that is meant")
+    return sample_error(message, f"save one array a name: {saving_call(path, inputs)}")
+
+
+def saving_call(path: Path, names: Sequence[str]) -> str:
+    """Return the call that writes a file with an array for each of `names`."""
+    pairs = ", ".join(f"{name!r}: ..." for name in names)
+    if path.suffix.lower() in TORCH_SUFFIXES:
+        return f"torch.save({{{pairs}}}, {path.name!r})"
+    plain = all(name.isidentifier() and not iskeyword(name) and name != "file" for name in names)
+    arguments = ", ".join(f"{name}=..." for name in names) if plain else f"**{{{pairs}}}"
+    return f"np.savez({path.with_suffix('.npz').name!r}, {arguments})"
 
 
 def read_arrays(path: Path) -> Array | dict[str, Array]:

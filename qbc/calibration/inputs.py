@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -76,7 +77,7 @@ def fit_array(
         raise sample_error(f"{origin}: the sample for input {spec.name!r} is empty (shape {list(array.shape)})")
     arranged = _arrange(array, spec, origin)
     if spec.division_factor is not None:
-        return _convert_uint8(arranged, spec, origin) / np.float32(spec.division_factor)
+        return _convert_uint8(arranged, spec, origin, notice) / np.float32(spec.division_factor)
     return _convert(arranged, spec, origin, notice)
 
 
@@ -149,6 +150,12 @@ def sample_error(message: str, hint: str | None = None) -> QBCompilerError:
     return QBCompilerError(message, code="INVALID_CALIBRATION_DATA", hint=hint)
 
 
+def name_hint(name: str, names: Sequence[str]) -> str:
+    """Return the input that a wrong name most likely means, or which inputs there are."""
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"inputs are {', '.join(names)}"
+
+
 def _accepted(spec: InputSpec) -> list[tuple[tuple[int, ...], bool]]:
     """Return the accepted shapes in order of preference, with whether each is in source layout."""
     forms = [(spec.shape, False)]
@@ -193,7 +200,10 @@ def _convert(array: npt.NDArray[Any], spec: InputSpec, origin: str, notice: Noti
     if target.kind != "f":
         return _convert_integers(array, spec, origin)
     if array.dtype.kind != "f" and notice is not None:
-        notice(f"calibration samples for input {spec.name!r} are {array.dtype}; they are read as {spec.dtype} unscaled")
+        notice(
+            f"calibration samples for input {spec.name!r} are {array.dtype}; they are read as {spec.dtype} unscaled "
+            "(save them as the model takes them: pixels divided by 255 or normalised, if it was trained so)"
+        )
     with np.errstate(over="ignore"):
         converted = np.asarray(array, dtype=target, order="C")
     finite = np.isfinite(converted)
@@ -205,14 +215,16 @@ def _convert(array: npt.NDArray[Any], spec: InputSpec, origin: str, notice: Noti
     return converted
 
 
-def _convert_uint8(array: npt.NDArray[Any], spec: InputSpec, origin: str) -> npt.NDArray[np.float32]:
+def _convert_uint8(
+    array: npt.NDArray[Any], spec: InputSpec, origin: str, notice: Notice | None
+) -> npt.NDArray[np.float32]:
     """Return integers 0..255 as float32; floats are refused with what they look like."""
-    if array.dtype == np.uint8:
-        return array.astype(np.float32, order="C")
     if array.dtype.kind not in "iuf":
         raise sample_error(f"{origin}: input {spec.name!r} expects uint8, found {array.dtype}")
     low, high = float(array.min()), float(array.max())
     if array.dtype.kind in "iu" and low >= 0 and high <= 255:
+        if high == 1 and notice is not None:
+            notice(f"calibration samples for input {spec.name!r} hold only 0 and 1; the program takes pixels 0..255")
         return array.astype(np.float32, order="C")
     raise sample_error(
         f"{origin}: input {spec.name!r} expects uint8 values 0..255, found {array.dtype} from {low:.4g} to {high:.4g}",

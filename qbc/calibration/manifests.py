@@ -18,7 +18,15 @@ import numpy.typing as npt
 
 from qbc.calibration.arrays import ARRAY_SUFFIXES, read_single_array
 from qbc.calibration.files import IMAGE_SUFFIXES, Reading, no_samples, resolve_listed
-from qbc.calibration.inputs import InputSpec, accepted_shapes, assign_by_shape, may_have, sample_error, tell_layout
+from qbc.calibration.inputs import (
+    InputSpec,
+    accepted_shapes,
+    assign_by_shape,
+    may_have,
+    name_hint,
+    sample_error,
+    tell_layout,
+)
 from qbc.errors import counted
 
 Shape = tuple[int, ...]
@@ -75,8 +83,11 @@ def read_manifest(path: Path) -> Manifest:
     """Parse a manifest; raises INVALID_CALIBRATION_DATA that names the key that is wrong."""
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise sample_error(f"{path}: not a JSON manifest: {error.msg} at {where}", f"correct {where}") from None
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise sample_error(f"{path}: not a JSON manifest: {error}") from None
+        raise sample_error(f"{path}: not a JSON manifest: {error}", "write the manifest as JSON in UTF-8") from None
     if not isinstance(data, dict):
         raise sample_error(f'{path}: a manifest is an object with the key "calib paths"')
     info = data.get("info", {})
@@ -150,7 +161,8 @@ def _by_name(manifest: Manifest, specs: Sequence[InputSpec]) -> tuple[str, ...]:
     known = {spec.name: spec for spec in specs}
     unknown = next((name for name in manifest.names if name not in known), None)
     if unknown is not None:
-        raise sample_error(f"{manifest.path}: {unknown!r} is no input; inputs are {', '.join(known)}")
+        message = f'{manifest.path}: "input names" has {unknown!r}, which is no input; inputs are {", ".join(known)}'
+        raise sample_error(message, name_hint(unknown, [name for name in known if name not in manifest.names]))
     for name, shape in zip(manifest.names, manifest.shapes, strict=False):
         if not may_have(shape, known[name]):
             raise sample_error(

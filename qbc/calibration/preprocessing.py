@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qbc.calibration.images import read_image
-from qbc.calibration.inputs import InputSpec, Notice, sample_error
-from qbc.calibration.steps import Step, make_step
+from qbc.calibration.inputs import InputSpec, Notice, fits, name_hint, sample_error
+from qbc.calibration.steps import CenterCrop, Letterbox, Resize, Step, make_step
 from qbc.errors import ConfigError, QBCompilerError
 from qbc.letterbox import Size
 
@@ -56,11 +55,8 @@ class Preprocessing:
         unknown = next((name for name in self.by_input if name not in names), None)
         if unknown is None:
             return
-        near = difflib.get_close_matches(unknown, names, n=1)
-        raise ConfigError(
-            f"preprocessing.inputConfigs: {unknown!r} is no input of the model",
-            hint=f"did you mean {near[0]!r}?" if near else f"inputs are {', '.join(names)}",
-        )
+        message = f"preprocessing.inputConfigs: {unknown!r} is no input of the model"
+        raise ConfigError(message, hint=name_hint(unknown, names))
 
     def read(self, path: Path, spec: InputSpec, notice: Notice | None = None) -> Array:
         """Return the image at `path` as `[height, width, channels]`, after the pipeline of the input.
@@ -98,6 +94,7 @@ class Preprocessing:
                 f"takes {height}x{width} (sourceHeight, sourceWidth)",
                 "use images of that size, resize them first in the pipeline, or take fuseIntoFirstLayer off letterbox",
             )
+        _check_size(array, pipeline, spec, path)
         return np.ascontiguousarray(array)
 
     def network_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -166,3 +163,25 @@ def _channels_of(spec: InputSpec) -> int | None:
     if len(spec.shape) not in (3, 4):
         return None
     return spec.shape[-1] if spec.shape[-1] > 0 else None
+
+
+def _check_size(array: Array, pipeline: InputPipeline, spec: InputSpec, path: Path) -> None:
+    """Raise INVALID_CALIBRATION_DATA where an image input has another size than the image behind its pipeline."""
+    wanted = spec.shape[-3:-1]
+    if _channels_of(spec) is None or min(wanted) <= 0 or fits(array.shape, spec):
+        return
+    found = f"{array.shape[0]}x{array.shape[1]} pixels"
+    made = f"the preprocessing pipeline makes {found} of the image" if pipeline.steps else f"the image has {found}"
+    message = f"{path}: {made}, input {spec.name!r} takes {wanted[0]}x{wanted[1]}"
+    raise sample_error(message, _size_hint(pipeline, f"height {wanted[0]} and width {wanted[1]}"))
+
+
+def _size_hint(pipeline: InputPipeline, size: str) -> str:
+    last = next((step for step in reversed(pipeline.steps) if isinstance(step, Resize | CenterCrop | Letterbox)), None)
+    if last is None:
+        return f"put a resize or letterbox to {size} into the preprocessing pipeline"
+    if isinstance(last, Resize) and last.size is not None:
+        return f"put a centerCrop to {size} behind the resize of the preprocessing pipeline"
+    name = type(last).__name__
+    setting = f"set {name[0].lower()}{name[1:]} of the preprocessing pipeline to {size}"
+    return f"{setting}; `dump-config --preset NAME` writes the pipeline of a preset, to be changed"

@@ -19,6 +19,7 @@ from qbc.calibration.inputs import (
     Notice,
     assign_by_shape,
     fit_array,
+    name_hint,
     sample_error,
     stack_length,
     tell_layout,
@@ -188,10 +189,15 @@ def _by_name(item: Any, specs: tuple[InputSpec, ...], index: int) -> dict[str, n
         return _by_shape([_to_array(array, index) for array in item], specs, index)
     if not isinstance(item, Mapping):
         raise sample_error(f"sample {index}: expected an array or a dictionary of arrays, found {type(item).__name__}")
-    names = {spec.name for spec in specs}
-    if set(item) != names:
-        odd = sorted(set(item) ^ names)[0]
-        raise sample_error(f"sample {index}: inputs are {', '.join(sorted(names))}; {odd!r} is missing or unknown")
+    names = [spec.name for spec in specs]
+    unknown = next((name for name in item if name not in names), None)
+    missing = [name for name in names if name not in item]
+    if unknown is not None:
+        message = f"sample {index}: {unknown!r} is no input; inputs are {', '.join(names)}"
+        raise sample_error(message, name_hint(str(unknown), missing) if missing else f"leave {unknown!r} out")
+    if missing:
+        inputs = ", ".join(names)
+        raise sample_error(f"sample {index}: no array for input {missing[0]!r}", f"give one for each of {inputs}")
     return {name: _to_array(array, index) for name, array in item.items()}
 
 

@@ -57,6 +57,20 @@ def picture_settings(config: CompileConfig) -> list[str]:
     return [*keys, "imageChannels"] if config.image_channels else keys
 
 
+def normalizations(config: CompileConfig) -> list[str]:
+    """Return, as formulas, what `normalize` does to calibration pictures before they are samples, each once."""
+    images = config.preprocessing
+    pipelines = [images.pipeline, *(own.pipeline for own in images.input_configs.values())]
+    steps = [step for pipeline in pipelines for step in pipeline if step not in _fused(pipeline)]
+    return list(dict.fromkeys(_formula(step) for step in steps if images.apply and step.op == "normalize"))
+
+
+def _formula(normalize: Any) -> str:
+    mean, std = (", ".join(f"{value:g}" for value in values) for values in (normalize.mean, normalize.std))
+    value = "pixel / 255" if normalize.scale_to_uint8 else "pixel"
+    return f"({value} - [{mean}]) / [{std}]"
+
+
 def output_passes(config: CompileConfig) -> Pipeline:
     """Return `mblt-add-outputs` as the section extraOutput says; CONFIG_ERROR where it is on and names no layer."""
     if not config.extra_output.apply:

@@ -70,11 +70,14 @@ class BoundSamples:
 
     def _tell_of_arrays(self) -> None:
         """Tell of what is done to pictures where the samples are arrays."""
-        from qbc.driver.input_passes import picture_settings
+        from qbc.driver.input_passes import normalizations, picture_settings
 
-        keys = [] if self._config is None or self._opened.has_pictures else picture_settings(self._config)
-        for key in keys:
+        if self._config is None or self._opened.has_pictures:
+            return
+        for key in picture_settings(self._config):
             self._tell(f"{key} has no effect on the calibration: the samples are arrays, which are taken as they are")
+        for formula in normalizations(self._config):
+            self._tell(f"what normalize does to pictures, {formula}, must have been done to the samples already")
 
     def _tell(self, message: str) -> None:
         self.told.add(message)

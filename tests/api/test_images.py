@@ -172,7 +172,7 @@ def test_uint8_programs_take_nothing_else(network: Path, pictures: Path, tmp_pat
         ({"uint8_input_config": {"apply": True, "inputs": ["imgae"]}}, ["imgae", "did you mean 'image'"]),
         (
             {"preprocessing_config": {"apply": True, "pipeline": [{"op": "resize", "size": 32}]}},
-            ["000.png", "[1, 32, 40, 3]"],
+            ["000.png", "takes 32x40", "put a centerCrop to height 32 and width 40"],
         ),
     ],
 )

@@ -173,9 +173,22 @@ def test_images_without_a_pipeline(tmp_path: Path) -> None:
 
 def test_pipeline_that_does_not_fit_the_input(tmp_path: Path) -> None:
     save_photos(tmp_path, 1)
-    refused(
-        tmp_path, "000.png", "[1, 32, 40, 3]", "[40, 32, 3]", images=pipeline({**RESIZE, "height": 40, "width": 32})
-    )
+    sizes = "height 32 and width 40"
+    cases: list[tuple[list[dict[str, Any]], str]] = [
+        (
+            [{**RESIZE, "height": 40, "width": 32}],
+            "makes 40x32 pixels of the image, input 'x' takes 32x40 (set resize of",
+        ),
+        ([{"op": "letterbox", "height": 64, "width": 64}], f"set letterbox of the preprocessing pipeline to {sizes}"),
+        ([{**RESIZE, "height": 64, "width": 64}, {"op": "centerCrop", "height": 48, "width": 48}], "set centerCrop of"),
+        ([{"op": "resize", "size": 64}], f"put a centerCrop to {sizes} behind the resize"),
+        ([{"op": "colorConvert"}], f"put a resize or letterbox to {sizes} into"),
+    ]
+    for operations, words in cases:
+        error = refused(tmp_path, "000.png", words, images=pipeline(*operations))
+        assert sizes in str(error.hint)
+    bytes_ = InputSpec("x", (1, 32, 40, 3), "float32", "nchw", division_factor=255.0)
+    refused(tmp_path, "the image has", f"put a resize or letterbox to {sizes}", spec=bytes_, images=Preprocessing())
     for large in ({"op": "resize", "size": 65536}, {"op": "letterbox", "height": 65536, "width": 65536}):
         refused(tmp_path, "000.png", "too large", images=pipeline(large))
     refused(tmp_path, "000.png", "centerCrop", images=pipeline({"op": "centerCrop", "height": 5000, "width": 5}))

@@ -123,6 +123,15 @@ def test_wrong_manifests(tmp_path: Path, content: dict[str, Any], word: str) -> 
     refused(write(tmp_path, **content), "manifest.json", word)
 
 
+def test_remedies_name_what_is_wrong(tmp_path: Path) -> None:
+    rows = arrays(tmp_path)
+    path = write(tmp_path, info={"input names": ["image", "maks"]}, calib_paths=rows)
+    refused(path, "'maks', which is no input", "(did you mean 'mask'?)")
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"info": {},\n "calib paths": [["a.npy" "b.npy"]]}')
+    refused(broken, "not a JSON manifest: Expecting ',' delimiter at line 2, column 27 (correct line 2, column 27)")
+
+
 def test_broken_json(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     for text in ("", "[", "[]", '{"calib paths": [[' + "[" * 5000, "\x00"):

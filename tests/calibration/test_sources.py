@@ -119,6 +119,24 @@ def test_arrays_without_names_go_by_shape() -> None:
     assert "no assignment" in refused([[image, image]], IMAGE, TOKENS)
 
 
+def test_remedies_for_wrong_names(tmp_path: Path) -> None:
+    left, right = (InputSpec(name, (1, 4, 6, 3)) for name in ("left", "right"))
+    image = arrays(1)[0]
+    np.savez(tmp_path / "a.npz", image, image)
+    assert "(save one array a name: np.savez('a.npz', left=..., right=...))" in refused(tmp_path / "a.npz", left, right)
+    np.savez(tmp_path / "a.npz", left=image, rigth=image)
+    assert "(rename 'rigth' to 'right', if that is meant)" in refused(tmp_path / "a.npz", left, right)
+    np.savez(tmp_path / "a.npz", left=image, right=image, other=image)
+    assert "(leave the array out of the file)" in refused(tmp_path / "a.npz", left, right)
+    np.save(tmp_path / "b.npy", image)
+    assert "np.savez('b.npz', left=..., right=...)" in refused(tmp_path / "b.npy", left, right)
+    dotted = InputSpec("input.1", (1, 4, 6, 3))
+    assert "np.savez('b.npz', **{'left': ..., 'input.1': ...})" in refused(tmp_path / "b.npy", left, dotted)
+    assert "(did you mean 'right'?)" in refused([{"left": image, "rigth": image}], left, right)
+    assert "no array for input 'right'" in refused([{"left": image}], left, right)
+    assert "(leave 'other' out)" in refused([{"left": image, "right": image, "other": image}], left, right)
+
+
 def test_random_is_seeded() -> None:
     first, second = RandomSamples((IMAGE, TOKENS), 3), RandomSamples((IMAGE, TOKENS), 3)
     for a, b in zip(first, second, strict=True):
@@ -171,6 +189,18 @@ def test_integer_samples_for_a_float_input_are_noticed() -> None:
     notices: list[str] = []
     (sample,) = open_samples([np.arange(72, dtype=np.uint8).reshape(4, 6, 3)], [IMAGE], notices.append)
     assert sample["x"].dtype == np.float32 and len(notices) == 1
+
+
+def test_bytes_of_two_values_are_noticed() -> None:
+    """0 and 1 where the program takes pixels are a mask, or pixels divided by 255 and cut."""
+    bytes_ = InputSpec("x", (1, 4, 6, 3), division_factor=255.0)
+    masks = np.random.default_rng(0).integers(0, 2, (1, 4, 6, 3), np.uint8)
+    notices: list[str] = []
+    list(open_samples([masks, masks], [bytes_], notices.append))
+    assert set(notices) == {"calibration samples for input 'x' hold only 0 and 1; the program takes pixels 0..255"}
+    notices.clear()
+    list(open_samples([masks * 2, masks * 255], [bytes_], notices.append))
+    assert not notices
 
 
 def test_damaged_and_foreign_files(tmp_path: Path) -> None:

@@ -164,6 +164,21 @@ def test_presets_of_pictures_say_that_arrays_are_none(
         assert (line in errors) == told
 
 
+def test_pixels_for_a_float_input_with_a_normalization(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The normalisation of pictures is not that of arrays: the notice says what those must hold."""
+    np.save(folder / "pixels.npy", np.random.default_rng(0).integers(0, 256, (1, 8, 8, 1), np.uint8))
+    config = folder / "normalize.yaml"
+    config.write_text(
+        "preprocessing: {apply: true, pipeline: [{op: normalize, mean: [0.5], std: [0.25], scaleToUint8: true}]}\n"
+    )
+    command = ["compile", "--model", str(digits_model_path()), "--output", str(folder / "normalize.mxq")]
+    command += ["--calib-data-path", str(folder / "pixels.npy"), "--compile-config", str(config)]
+    assert main(command) == 0
+    errors = capsys.readouterr().err
+    assert "are uint8; they are read as float32 unscaled (save them as the model takes them" in errors
+    assert "what normalize does to pictures, (pixel / 255 - [0.5]) / [0.25], must have been done to the" in errors
+
+
 def test_the_recorded_target_is_the_one_of_the_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A program that was lowered for a device goes on for it, and its file says so."""
     lowered = str(folder / "regulus.mlir")
