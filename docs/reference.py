@@ -29,7 +29,8 @@ def configuration_page() -> str:
         _cleaned("""
         A configuration is a `.json`, `.yaml` or `.yml` file (`--compile-config`, `compile_config=`), a `CompileConfig`
         object, or objects and dictionaries of its sections. Keys may be written in camelCase, as here, or in
-        snake_case. `qbcompiler dump-config --output config.yaml` writes all of them.
+        snake_case; a key without a value (None, null) is not set. `qbcompiler dump-config --output config.yaml`
+        writes all of them.
 
         What counts where several say something, highest first: arguments that are given; fields that were set in
         section objects (`CalibrationConfig(mode=0)` sets one field); the preset, if one is given, else the file or

@@ -1,15 +1,17 @@
-"""What all sections of the configuration share: both spellings of keys, None for whole sections, migration, warnings.
+"""What all sections of the configuration share: both spellings of keys, None for what is not set, migration, warnings.
 
 Field names are snake_case in Python and camelCase in files; both are accepted everywhere, nested dictionaries as well.
 """
 
 import inspect
+import typing
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from types import NoneType
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -130,8 +132,11 @@ class ConfigSection(BaseModel):
 
     def __setattr__(self, name: str, value: Any) -> None:
         cls = type(self)
-        if name in cls.model_fields:
-            self._assign(name, _section_for_none(cls, name, value))
+        if _is_unset(cls, name, value):
+            self._assign(name, cls.model_fields[name].get_default(call_default_factory=True))
+            self.__pydantic_fields_set__.discard(name)
+        elif name in cls.model_fields:
+            self._assign(name, value)
         elif (old := _old_key(cls, name)) is not None:
             self._assign_moved(name, cls.moved[old], value)
         elif name.startswith("_"):
@@ -182,33 +187,35 @@ def section_class(cls: type[BaseModel], field: str) -> type[ConfigSection] | Non
     return kind if kind is not None and issubclass(kind, ConfigSection) else None
 
 
-def _section_for_none(cls: type[ConfigSection], name: Any, value: Any) -> Any:
-    """None given for a section means its defaults."""
+def _is_unset(cls: type[ConfigSection], name: Any, value: Any) -> bool:
+    """Return whether a field is given as None to say that it is not set: every field but those that may hold None."""
     if value is not None or name not in cls.model_fields:
-        return value
-    section = section_class(cls, name)
-    return value if section is None else section()
+        return False
+    return NoneType not in typing.get_args(cls.model_fields[name].annotation)
 
 
 def field_names(cls: type[ConfigSection], data: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return `data` with the field names of `cls` as keys; keys of older releases go where they belong now.
 
-    Unknown keys stay as they are, for the validation to name. Where an older key and the present one contradict each
-    other, the present one counts, with a warning. Raises ValueError where both spellings of one key have different
-    values.
+    Fields given as None are left out: they are not set. Unknown keys stay as they are, for the validation to name.
+    Where an older key and the present one contradict each other, the present one counts, with a warning. Raises
+    ValueError where both spellings of one key have different values.
     """
     names = {field.alias or name: name for name, field in cls.model_fields.items()}
     result: dict[Any, Any] = {}
     older: list[tuple[str, Moved]] = []
+    spelled: dict[Any, Any] = {}
     for key, value in data.items():
         name = names.get(key, key) if isinstance(key, str) else key
         old = None if name in cls.model_fields else _old_key(cls, name)
         if old is not None:
             older.append((name, cls.moved[old]))
             continue
-        value = _section_for_none(cls, name, value)
+        if _is_unset(cls, name, value):
+            continue
         twice = name in result and result[name] != value
-        result[name] = _both_spellings(cls, name, result[name], value) if twice else value
+        result[name] = _both_spellings(cls, name, (spelled[name], result[name]), (key, value)) if twice else value
+        spelled.setdefault(name, key)
     if older:
         warn(_moved_text(cls, older))
     for key, moved in older:
@@ -216,16 +223,26 @@ def field_names(cls: type[ConfigSection], data: Mapping[Any, Any]) -> dict[Any, 
     return result
 
 
-def _both_spellings(cls: type[ConfigSection], name: str, first: Any, second: Any) -> Any:
-    section = section_class(cls, name)
-    if section is not None and isinstance(first, Mapping) and isinstance(second, Mapping):
-        merged = field_names(section, first)
-        for key, value in field_names(section, second).items():
-            same = key not in merged or merged[key] == value
-            merged[key] = value if same else _both_spellings(section, key, merged[key], value)
-        return merged
-    alias = cls.model_fields[name].alias if name in cls.model_fields else name
-    raise ValueError(f"{name!r} is set twice with different values, as {name!r} and as {alias!r} (keep one of them)")
+def _both_spellings(cls: type[ConfigSection], name: str, first: tuple[str, Any], second: tuple[str, Any]) -> Any:
+    """Return what a field is that two keys set (`first` and `second`: the key and its value); sections are merged."""
+    section, one, other = section_class(cls, name), first[1], second[1]
+    if section is None or not isinstance(one, Mapping) or not isinstance(other, Mapping):
+        raise ValueError(
+            f"{first[0]!r} and {second[0]!r} are two spellings of one key, with different values (keep one of them)"
+        )
+    merged = field_names(section, one)
+    for inner, value in field_names(section, other).items():
+        if inner not in merged or merged[inner] == value:
+            merged[inner] = value
+            continue
+        one_key, other_key = (f"{key}.{_spelling(section, values, inner)}" for key, values in (first, second))
+        merged[inner] = _both_spellings(section, inner, (one_key, merged[inner]), (other_key, value))
+    return merged
+
+
+def _spelling(cls: type[ConfigSection], data: Mapping[Any, Any], name: str) -> Any:
+    """Return the key under which `data` has a field."""
+    return name if name in data or name not in cls.model_fields else cls.model_fields[name].alias
 
 
 def _old_key(cls: type[ConfigSection], key: Any) -> str | None:
@@ -262,7 +279,7 @@ def _translated(moved: Moved, value: Any) -> Any:
 
 def _move(cls: type[ConfigSection], moved: Moved, value: Any, result: dict[Any, Any]) -> None:
     """Enter the value of an older key where it belongs now, unless something stands there."""
-    if moved.to is None:
+    if moved.to is None or value is None:
         return
     *parents, last = moved.to.split(".")
     inner, current = result, cls

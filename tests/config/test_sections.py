@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,10 +20,13 @@ from qbc.config import (
     LayerBiasCorrectionConfig,
     LlmConfig,
     OptqConfig,
+    PreprocessingConfig,
     QuantizationConfig,
     ResourceManagementConfig,
 )
 from qbc.config.checks import checked
+from qbc.config.fields import leaves
+from qbc.config.resolve import Request, resolve
 from qbc.config.section import collected_warnings, explicit
 from qbc.errors import QBCompilerError
 
@@ -67,8 +71,44 @@ def test_none_means_the_default_section() -> None:
     assert config == CompileConfig()
     config.calibration = None  # type: ignore[assignment]
     assert config.calibration == CalibrationConfig()
-    with pytest.raises(ValidationError):
-        CompileConfig(buffer_mode=None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", [path for path, _ in leaves()])
+def test_none_means_that_a_field_is_not_set(path: str) -> None:
+    values: Any = None
+    for part in reversed(path.split(".")):
+        values = {part: values}
+    config = CompileConfig.model_validate(values)
+    assert config == CompileConfig() and explicit(config) == {}
+    section: Any = config
+    *parents, last = path.split(".")
+    for part in parents:
+        section = getattr(section, part)
+    setattr(section, last, None)
+    assert config == CompileConfig() and explicit(config) == {}
+
+
+def test_none_takes_a_setting_back() -> None:
+    config = CalibrationConfig(mode=2, max_percentile={"percentile": 0.9})  # type: ignore[arg-type]
+    config.mode = None  # type: ignore[assignment]
+    assert config.mode == 1 and explicit(config) == {"max_percentile": {"percentile": 0.9}}
+
+
+def test_none_leaves_what_is_below(tmp_path: Path) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text("device:\nmodelPaths:\nquantization:\n  calibration:\n    mode:\n    method: 0\n")
+    preset = {"calibration": {"mode": 0}, "device": "cpu"}
+    assert explicit(CompileConfig.from_file(file)) == {"calibration": {"method": 0}}
+    config = resolve(Request([preset], "p", sections={"calibration": CalibrationConfig(mode=None)})).config  # type: ignore[arg-type]
+    assert (config.calibration.mode, config.device) == (0, "cpu")
+
+
+def test_only_fields_that_may_hold_none_keep_it() -> None:
+    resize = {"op": "resize", "size": 8, "antialias": None, "backend": None}
+    operation = PreprocessingConfig(pipeline=[resize]).pipeline[0]  # type: ignore[list-item]
+    assert operation == PreprocessingConfig(pipeline=[{"op": "resize", "size": 8}]).pipeline[0]  # type: ignore[list-item]
+    with pytest.raises(ValidationError, match="op"):
+        PreprocessingConfig(pipeline=[{"op": None}])  # type: ignore[list-item]
 
 
 def test_one_number_for_all_feed_forward_layers() -> None:
@@ -106,10 +146,10 @@ def test_assignment_is_checked() -> None:
         ({"configVersion": "2.0.0"}, "newer than 1.0.0"),
         ({"configVersion": "one"}, "written as 1.0.0"),
         ({"calibration": {"actScaleMin": float("nan")}}, "calibration.actScaleMin: input should be a finite number"),
-        ({"bufferMode": 2, "buffer_mode": 3}, "set twice with different values"),
+        ({"bufferMode": 2, "buffer_mode": 3}, "'bufferMode' and 'buffer_mode' are two spellings of one key"),
         (
             {"calibration": {"maxPercentile": {"topkRatio": 0.1}, "max_percentile": {"topk_ratio": 0.2}}},
-            "'topk_ratio' is set twice with different values",
+            "'maxPercentile.topkRatio' and 'max_percentile.topk_ratio' are two spellings of one key",
         ),
         ({3: 4}, "3: keys should be strings"),
         ({"calibration": [1]}, "calibration"),
