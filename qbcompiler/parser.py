@@ -116,6 +116,7 @@ def _inspection_commands(commands: Any) -> None:
 
     command = _command(commands, "validate", "commands.inspection:validate", "check a source model without compiling")
     command.add_argument("--model", required=True, metavar="FILE", help="an .onnx file")
+    command.add_argument("--target-device", metavar="NAME", help="report what this device cannot run, too")
     _add_import(command)
 
     command = _command(commands, "export", "commands.export:export", ".mblt -> ONNX, in float or quantized")

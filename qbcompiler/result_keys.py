@@ -28,7 +28,7 @@ _BUILD = {
     "latency": "estimate of each layer, null where there is no program",
 }
 _LAYERS = {
-    "layers": "with --layers: name, operation, type, shape, macs",
+    "layers": "with --layers: name, operation, type, shape, macs (null where a size is open)",
     "map": "with --map: node, operations, reason; of an .mxq also records: mode, variant, number",
 }
 _MANIFEST = {
@@ -91,12 +91,16 @@ RESULTS = (
         "validate",
         "",
         {
-            "inputs": "name, shape and type of each",
-            "outputs": "name, shape and type of each",
+            "inputs": "name, shape, source_shape and type of each",
+            "outputs": "name, shape, source_shape and type of each",
             "layers": "their number",
             "macs": "multiply-accumulates",
+            "uncounted": "number of layers of open size, whose multiply-accumulates are not known",
             "unconverted": "node, operator, reason",
             "npu_mac_share": "share of the multiply-accumulates with a form on the NPU, null where there are none",
+            "differences": "name, expected, found of each input or output whose shape is not the source model's",
+            "target": "the device that was asked for, null where none was",
+            "refused": "node, operation, rule, found of each layer that the device cannot run",
         },
     ),
     ResultKeys("export", "", _OUTPUT),

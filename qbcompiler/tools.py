@@ -118,33 +118,57 @@ def require_converted(module: Any) -> None:
 
 
 def validate_model(
-    model: str | Path, backend: str | None = None, input_shapes: Mapping[str, tuple[int, ...]] | None = None
+    model: str | Path,
+    backend: str | None = None,
+    input_shapes: Mapping[str, tuple[int, ...]] | None = None,
+    target_device: str | Path | None = None,
 ) -> dict[str, Any]:
-    """Check a source model without compiling it: `inputs`, `outputs`, `layers`, `macs`, `unconverted`, `npu_mac_share`.
+    """Check a source model without compiling it: `inputs`, `outputs`, `layers`, `macs`, `uncounted`, `unconverted`,
+    `npu_mac_share`, `differences`, `target`, `refused`, `notices`.
 
-    `unconverted` lists the operators without a form on the NPU with the reason; `npu_mac_share` is the share of the
-    multiply-accumulates in operators that have one (None where there are none). The backend follows from the suffix of
-    the file where none is given. Raises QBCompilerError when the model is not valid.
+    `source_shape` of an input or output is its shape in the layout of the source model, `shape` the one on the NPU.
+    `differences` lists those whose shape is not the source model's: `name`, `expected`, `found`. `unconverted` lists
+    the operators without a form on the NPU with the reason; `npu_mac_share` is the share of the multiply-accumulates
+    in operators that have one (None where there are none). Layers of open size have unknown multiply-accumulates:
+    `uncounted` is their number. With a target device, `refused` lists the layers that it cannot run: `node`,
+    `operation`, `rule`, `found`. The backend follows from the suffix of the file where none is given. Raises
+    QBCompilerError when the model is not valid, TARGET_ERROR for an unknown device.
     """
-    from qbc.driver.inspect import convert_in_memory, layers, signature
+    from qbc.driver.context import find_target, make_context
+    from qbc.driver.inspect import convert_in_memory, layers, shape_differences, signature
     from qbc.driver.samples import main_function
-    from qbcompiler.arguments import check_backend
+    from qbc.passes.mblt.mblt_check_target import target_breaches
+    from qbcompiler.arguments import check_backend, check_kinds
 
     source = path_of("model", model)
-    if backend is not None:
-        TEXT.check("backend", backend)
+    check_kinds({"backend": backend, "target_device": target_device})
     shapes = _checked_shapes(input_shapes or {})
-    module, ctx = convert_in_memory(source, shapes, check_backend(backend))
+    before = make_context()
+    target = None if target_device is None else find_target(target_device, before)
+    imported: dict[str, Any] = {}
+    module, ctx = convert_in_memory(
+        source, shapes, check_backend(backend), lambda module: imported.update(signature(main_function(module)))
+    )
+    ctx.target = target
+    found = signature(main_function(module))
     rows = layers(module)
-    left = list(ctx.report.get("conversion", []))
-    macs = sum(row["macs"] for row in rows)
-    converted = sum(row["macs"] for row in rows if not row["operation"].startswith("framework."))
+    macs = sum(row["macs"] or 0 for row in rows)
+    converted = sum(row["macs"] or 0 for row in rows if not row["operation"].startswith("framework."))
+    refused = [] if target is None else target_breaches(module, ctx)
     return {
-        **signature(main_function(module)),
+        **found,
         "layers": len(rows),
         "macs": macs,
-        "unconverted": left,
+        "uncounted": sum(row["macs"] is None for row in rows),
+        "unconverted": list(ctx.report.get("conversion", [])),
         "npu_mac_share": converted / macs if macs else None,
+        "differences": shape_differences(imported, found),
+        "target": None if target is None else target.name,
+        "refused": [
+            {"node": entry.node, "operation": entry.operation.name, "rule": entry.rule, "found": entry.found}
+            for entry in refused
+        ],
+        "notices": [*before.notices, *ctx.notices],
     }
 
 

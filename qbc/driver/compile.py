@@ -228,6 +228,11 @@ class _Run:
         if chosen is not None:
             self.ctx.target = find_target(chosen, self.ctx)
             self._bind_target(chosen)
+        if base.target is not None and base.target != self.ctx.target.name:
+            self.ctx.notice(
+                f"{str(self.source)!r} was parsed for {base.target}, the target device given counts: "
+                f"{self.ctx.target.name}"
+            )
         # How a device was named depends on the route, so artifacts do not record it.
         self._record.unrecorded = set(self.ctx.notices)
 
@@ -303,12 +308,12 @@ class _Run:
         if phase != "quantize":
             return manifest
         require_fixed_inputs(module, is_snapshot=not is_source_model(self.source))
+        check_layer_lists(self.plan.config, module)
         save_config(self.options.config_save_path, self.plan, self.source, self.output)
         return self._record.with_graph(manifest, module)
 
     def _run_phase(self, phase: str, module: ModuleOp, watching: list[Instrumentation]) -> None:
         """Run the pipeline of a phase; a wrong option that the configuration set is told by its key."""
-        check_layer_lists(self.plan.config, module)
         pipeline, verify_each = self.plan.pipelines[phase], self.options.verify_each
         try:
             run_pipeline(module, pipeline, self.ctx, instrumentations=watching, verify_each=verify_each)
@@ -323,12 +328,23 @@ class _Run:
         if phase == "convert":
             forget_value_names(module)
             manifest = self._record.parsed(manifest, self.plan, module)
+            if "quantize" not in self.phases:
+                self._report_target(module)
             save_preview(self.options.preview, module, self.ctx, manifest)
         if phase == "quantize":
             manifest = self._record.with_calibration(manifest, self.plan)
             save_widths(self.plan, self.ctx)
             save_chosen_samples(self.plan, module, self.ctx)
         return manifest
+
+    def _report_target(self, module: ModuleOp) -> None:
+        """Tell what the chosen target cannot run; quantization refuses it. The file is no other for it."""
+        from qbc.passes.capabilities import refusal_notice
+        from qbc.passes.mblt.mblt_check_target import target_breaches
+
+        found = [] if self.ctx.target is None else target_breaches(module, self.ctx)
+        if found:
+            self.ctx.notice(refusal_notice(found, self.ctx.target))
 
     def _write(self, module: ModuleOp, manifest: Manifest, last_phase: str) -> None:
         if last_phase == "convert" and self.output.suffix.lower() != ".mlir":

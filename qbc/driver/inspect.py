@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
-from qbc.dialects.common.tensor_text import dims_text
+from qbc.dialects.common.tensor_text import dims_text, source_dims
 from qbc.driver.context import DriverContext, make_context
 from qbc.driver.files import check_source, read_module
 from qbc.driver.plan import PARSE_PHASES, CompileOptions, make_plan
@@ -48,14 +48,22 @@ def open_mblt(path: Path) -> Opened:
 
 
 def convert_in_memory(
-    source: Path, input_shapes: Mapping[str, tuple[int, ...]], backend: str | None = None
+    source: Path,
+    input_shapes: Mapping[str, tuple[int, ...]],
+    backend: str | None = None,
+    look: Callable[[ModuleOp], None] = lambda module: None,
 ) -> tuple[ModuleOp, DriverContext]:
-    """Import and convert a source model; nothing is written. `backend` is its frontend (by default by the suffix)."""
+    """Import and convert a source model; nothing is written. `backend` is its frontend (by default by the suffix).
+
+    `look` is called with the module between import and conversion.
+    """
     check_source(source, backend)
     plan = make_plan(CompileOptions(), PARSE_PHASES)
     ctx = make_context()
     module = read_module(source, ctx, input_shapes=dict(input_shapes), backend=backend)
     for phase in PARSE_PHASES:
+        if phase == "convert":
+            look(module)
         run_pipeline(module, plan.pipelines[phase], ctx)
     return module, ctx
 
@@ -79,7 +87,7 @@ def layer_type(op: Operation) -> str:
 
 
 def layers(module: ModuleOp) -> list[dict[str, Any]]:
-    """Return name, operation, published type, result shape and MACs of every layer."""
+    """Return name, operation, published type, result shape and MACs (None where a size is open) of every layer."""
     return [
         {
             "name": layer_name(op),
@@ -100,21 +108,22 @@ def shape_text(op: Operation) -> str:
     return dims_text(kind.get_shape())
 
 
-def multiply_accumulates(op: Operation) -> int:
-    """Return the multiply-accumulates of a convolution or matrix product, 0 for others and where a shape is unknown."""
+def multiply_accumulates(op: Operation) -> int | None:
+    """Return the multiply-accumulates of a convolution or matrix product, None where a size is open; 0 for others."""
     from qbc.dialects import mblt
 
+    products = ("framework.MatMul", "framework.Gemm", "framework.Conv")
+    if not isinstance(op, mblt.MatmulOp) and op.name not in products and getattr(op, "weight", None) is None:
+        return 0
     values = (*op.results, *op.operands)
     shapes: list[tuple[int, ...]] = [tuple(v.type.get_shape()) for v in values if isinstance(v.type, TensorType)]
-    if not shapes or any(dim < 0 for shape in shapes for dim in shape):
-        return 0
+    if any(dim < 0 for shape in shapes for dim in shape):
+        return None
     if isinstance(op, mblt.MatmulOp) or op.name in ("framework.MatMul", "framework.Gemm"):
         return prod(shapes[0]) * shapes[1][-1]
     if op.name == "framework.Conv":
         return prod(shapes[0]) * prod(shapes[2][1:])
-    weight = getattr(op, "weight", None)
-    if weight is None:
-        return 0
+    weight: Any = op.properties["weight"]
     rest: tuple[int, ...] = tuple(weight.type.get_shape())[1:]
     if isinstance(op, mblt.TransposeConv2dOp):
         return prod(shapes[1][:-1]) * int(weight.type.get_shape()[0]) * prod(rest)
@@ -127,16 +136,49 @@ def unconverted(module: ModuleOp) -> list[str]:
 
 
 def signature(func: FuncOp) -> dict[str, list[dict[str, Any]]]:
-    """Return names, shapes and element types of the inputs and outputs of a graph."""
-    from qbc.dialects.common.graph import argument_names, result_names
+    """Return names, shapes and element types of the inputs and outputs of a graph.
+
+    `source_shape` is the shape in the layout of the source model: channels are moved back in front.
+    """
+    from qbc.dialects.common.graph import argument_names, result_names, source_layouts
 
     kinds = func.function_type
+    sides = (
+        ("inputs", argument_names(func), kinds.inputs.data, func.arg_attrs),
+        ("outputs", result_names(func), kinds.outputs.data, func.res_attrs),
+    )
     return {
-        "inputs": [_tensor(name, kind) for name, kind in zip(argument_names(func), kinds.inputs.data, strict=True)],
-        "outputs": [_tensor(name, kind) for name, kind in zip(result_names(func), kinds.outputs.data, strict=True)],
+        side: [
+            _tensor(name, kind, layout)
+            for name, kind, layout in zip(names, types, source_layouts(attributes, len(types)), strict=True)
+        ]
+        for side, names, types, attributes in sides
     }
 
 
-def _tensor(name: str, kind: Any) -> dict[str, Any]:
-    shape = [None if dim < 0 else int(dim) for dim in kind.get_shape()]
-    return {"name": name, "shape": shape, "type": str(kind.element_type)}
+def shape_differences(
+    expected: Mapping[str, list[dict[str, Any]]], found: Mapping[str, list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """Return the inputs and outputs of `found` whose source shape is another than in `expected`.
+
+    Both are signatures. An open dimension is equal to any.
+    """
+    return [
+        {"name": there["name"], "expected": here["source_shape"], "found": there["source_shape"]}
+        for side in ("inputs", "outputs")
+        for here, there in zip(expected[side], found[side], strict=True)
+        if not _agree(here["source_shape"], there["source_shape"])
+    ]
+
+
+def _agree(first: list[int | None], second: list[int | None]) -> bool:
+    if len(first) != len(second):
+        return False
+    return all(one == other or one is None or other is None for one, other in zip(first, second, strict=True))
+
+
+def _tensor(name: str, kind: Any, layout: str | None) -> dict[str, Any]:
+    shape, source = (
+        [None if dim < 0 else int(dim) for dim in dims] for dims in (kind.get_shape(), source_dims(kind, layout))
+    )
+    return {"name": name, "shape": shape, "source_shape": source, "type": str(kind.element_type)}

@@ -25,8 +25,8 @@ from qbc.pipelines.verify import verify_module
 if TYPE_CHECKING:
     from qbc.export.onnx_qdq import ActivationEncoding, WeightEncoding
 
-# What makes integers of the scales, and what needs them.
-_INTEGER_PASSES = ("quant-materialize", "quant-verify", "quant-report")
+# What makes integers of the scales, what needs them, and what asks whether a device runs the result.
+_INTEGER_PASSES = ("mblt-check-target", "quant-check-target", "quant-materialize", "quant-verify", "quant-report")
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,7 @@ def _without_pass(item: PassCall | Nest, name: str) -> PassCall | Nest | None:
 
 
 def split_by_phase(pipeline: Pipeline, first: str = PHASES[0]) -> dict[str, Pipeline]:
-    """Cut an edited pipeline into phases, at the conversions, at the passes over inputs and at `npu-emit`.
+    """Cut an edited pipeline into phases, at the conversions, at `npu-emit`, and at what comes before quantization.
 
     A conversion opens its phase, so passes before it belong to the phase before; those in front of the first conversion
     of the text belong to `first`, the phase that a run begins with, unless that conversion lies behind it. Raises
@@ -185,6 +185,7 @@ def split_by_phase(pipeline: Pipeline, first: str = PHASES[0]) -> dict[str, Pipe
         "mblt-uint8-inputs": "quantize",
         "mblt-fuse-normalize": "quantize",
         "mblt-fuse-letterbox": "quantize",
+        "mblt-check-target": "quantize",
         "convert-mblt-to-quant": "quantize",
         "convert-quant-to-npu": "lower",
         "npu-emit": "encode",

@@ -75,7 +75,7 @@ def _graph_text(data: dict[str, Any]) -> str:
     texts = []
     if "layers" in data:
         rows = [
-            (layer["name"], layer["type"], layer["operation"], layer["shape"], f"{layer['macs'] / 1e6:.3f}")
+            (layer["name"], layer["type"], layer["operation"], layer["shape"], _macs_text(layer["macs"]))
             for layer in data["layers"]
         ]
         texts.append(table(("layer", "type", "operation", "shape", "M MACs"), rows))
@@ -87,6 +87,10 @@ def _graph_text(data: dict[str, Any]) -> str:
         ]
         texts.append(table(("source node", "operations", "records")[: 2 + has_records], lines))
     return "\n\n".join(texts)
+
+
+def _macs_text(macs: int | None) -> str:
+    return "?" if macs is None else f"{macs / 1e6:.3f}"
 
 
 def _records_text(entry: dict[str, Any]) -> tuple[str, ...]:
@@ -108,7 +112,10 @@ def validate(options: argparse.Namespace) -> int:
 
     if options.cpu_offload:
         raise refuse("cpu_offload", "running parts of the graph on the CPU")
-    found = validate_model(options.model, options.backend, parse_input_shapes(options.input_shape))
+    shapes = parse_input_shapes(options.input_shape)
+    found = validate_model(options.model, options.backend, shapes, options.target_device)
+    for notice in found.pop("notices"):
+        channel().notice(notice)
     channel().result("validate", found, lambda: _validation_text(found))
     return 0
 
@@ -117,16 +124,57 @@ def _validation_text(found: dict[str, Any]) -> str:
     from qbcompiler.console import shape_text, table
 
     tensors = [(kind[:-1], tensor) for kind in ("inputs", "outputs") for tensor in found[kind]]
-    rows = [(kind, tensor["name"], shape_text(tensor["shape"]), tensor["type"]) for kind, tensor in tensors]
-    lines = [table(("", "name", "shape", "type"), rows)]
-    lines.append(f"{counted(found['layers'], 'layer')}, {found['macs'] / 1e6:.2f} M multiply-accumulates")
+    rows = [
+        (kind, tensor["name"], shape_text(tensor["source_shape"]), shape_text(tensor["shape"]), tensor["type"])
+        for kind, tensor in tensors
+    ]
+    lines = [table(("", "name", "source shape", "NPU shape", "type"), rows), _differences_text(found)]
+    open_layers = found["uncounted"]
+    beside = f" beside {counted(open_layers, 'layer')} of open size (bind it with --input-shape)" if open_layers else ""
+    count = counted(found["layers"], "layer")
+    lines.append(f"{count}, {found['macs'] / 1e6:.2f} M multiply-accumulates{beside}")
+    return "\n".join([*lines, _unconverted_text(found), *_target_lines(found)])
+
+
+def _differences_text(found: dict[str, Any]) -> str:
+    from qbcompiler.console import shape_text
+
+    if not found["differences"]:
+        return "inputs and outputs have the shapes of the source model"
+    parts = [
+        f"{entry['name']} is {shape_text(entry['found'])}, in the source model {shape_text(entry['expected'])}"
+        for entry in found["differences"]
+    ]
+    return f"shapes differ from the source model: {'; '.join(parts)}"
+
+
+def _unconverted_text(found: dict[str, Any]) -> str:
+    from qbcompiler.console import table
+
     if not found["unconverted"]:
-        return "\n".join([*lines, "every operator has a form on the NPU"])
+        return "every operator has a form on the NPU"
     left = [(item["node"], item["operator"], item["reason"]) for item in found["unconverted"]]
     share = found["npu_mac_share"]
     of_all = "" if share is None else f"; the others do {share:.1%} of the multiply-accumulates"
-    lines.append(f"{counted(len(left), 'operator')} without a form on the NPU{of_all}")
-    return "\n".join([*lines, table(("node", "operator", "reason"), left)])
+    return f"{counted(len(left), 'operator')} without a form on the NPU{of_all}\n" + table(
+        ("node", "operator", "reason"), left
+    )
+
+
+def _target_lines(found: dict[str, Any]) -> list[str]:
+    """Return what the device that was asked for cannot run; nothing where none was."""
+    from qbcompiler.console import table
+
+    if found["target"] is None:
+        return ["no target device given: what a device refuses is not checked (--target-device)"]
+    if not found["refused"]:
+        return [f"{found['target']} can run every layer that has a form on the NPU"]
+    rows = [
+        (entry["node"], entry["operation"], entry["rule"] + (f" {entry['found']}" if entry["found"] else ""))
+        for entry in found["refused"]
+    ]
+    layers = counted(len({row[:2] for row in rows}), "layer")
+    return [f"{found['target']} cannot run {layers}", table(("node", "operation", "rule"), rows)]
 
 
 def extract_body(options: argparse.Namespace) -> int:

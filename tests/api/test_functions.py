@@ -223,8 +223,9 @@ def test_body_of_a_snapshot(tmp_path: Path, mblt: str) -> None:
 
 def test_validation() -> None:
     found = qbcompiler.validate_model(MODEL)
-    assert found["inputs"] == [{"name": "image", "shape": [1, 8, 8, 1], "type": "f32"}]
-    assert found["unconverted"] == [] and found["npu_mac_share"] == 1.0
+    image = {"name": "image", "shape": [1, 8, 8, 1], "source_shape": [1, 1, 8, 8], "type": "f32"}
+    assert found["inputs"] == [image] and found["differences"] == []
+    assert found["unconverted"] == found["refused"] == [] and found["uncounted"] == 0 and found["npu_mac_share"] == 1.0
     # 3x3 convolutions 1->16 and 16->32 on 8x8, twice 32->32 on 4x4, and the classifier
     assert found["macs"] == 64 * 9 * 16 + 64 * 9 * 16 * 32 + 2 * 16 * 9 * 32 * 32 + 32 * 10
     with pytest.raises(ValueError, match="unknown backend"):

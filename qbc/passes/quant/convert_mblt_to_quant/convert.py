@@ -56,7 +56,7 @@ class ConvertMbltToQuant(ModulePass):
         check_choice("method", self.method, range(4))
 
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
-        functions = [inner for inner in op.body.block.ops if isinstance(inner, FuncOp) and not _on_host(inner)]
+        functions = npu_functions(op)
         check_convertible(functions, ctx.report.get("conversion", ()))
         for function in functions:
             _convert_function(function, ctx)
@@ -72,20 +72,31 @@ def check_convertible(functions: Sequence[FuncOp], report: Sequence[Mapping[str,
 
     `report` is the conversion report: why an operator stayed in the source dialect.
     """
-    reasons = {(entry["node"], entry["operator"]): entry["reason"] for entry in report}
-    refused = [entry for function in functions for entry in _refused(function, reasons)]
-    operators = [entry for entry in refused if entry[1] != "Constant"] or refused  # constants stay for their readers
+    operators = unconvertible(functions, report)
     if operators:
-        lines = "".join(f"\n  {node or '(unnamed)'}: {operator}: {reason}" for node, operator, reason, _ in operators)
+        lines = "".join(f"\n  {line}" for line, _ in operators)
         error = QBCompilerError(
             f"{len(operators)} operation{'s' if len(operators) > 1 else ''} cannot run on the NPU:{lines}",
             code="UNSUPPORTED_OP",
             hint="Change these parts of the model; running them on the host (cpu_offload) is not available yet.",
         )
-        raise located(error, operators[0][3])
+        raise located(error, operators[0][1])
     for function in functions:
         _check_static(function)
         _check_boundary(function)
+
+
+def unconvertible(functions: Sequence[FuncOp], report: Sequence[Mapping[str, str]] = ()) -> list[tuple[str, Operation]]:
+    """Return the operations without an integer form, each with a line that names it and says why."""
+    reasons = {(entry["node"], entry["operator"]): entry["reason"] for entry in report}
+    refused = [entry for function in functions for entry in _refused(function, reasons)]
+    operators = [entry for entry in refused if entry[1] != "Constant"] or refused  # constants stay for their readers
+    return [(f"{node or '(unnamed)'}: {operator}: {reason}", op) for node, operator, reason, op in operators]
+
+
+def npu_functions(module: ModuleOp) -> list[FuncOp]:
+    """Return the functions of a module that are not marked for the host."""
+    return [inner for inner in module.body.block.ops if isinstance(inner, FuncOp) and not _on_host(inner)]
 
 
 def _refused(function: FuncOp, reasons: Mapping[tuple[str, str], str]) -> Iterator[tuple[str, str, str, Operation]]:
@@ -175,4 +186,4 @@ def _replace_body(function: FuncOp, block: Block) -> None:
     function.properties["function_type"] = FunctionType.from_lists([a.type for a in block.args], results)
 
 
-__all__ = ["ConvertMbltToQuant", "check_convertible"]
+__all__ = ["ConvertMbltToQuant", "check_convertible", "npu_functions", "unconvertible"]
