@@ -13,6 +13,7 @@ from qbc.config.fields import key_of, treatment
 from qbc.config.files import config_text
 from qbc.config.model import GROUPS
 from qbc.config.section import ConfigSection, section_class
+from qbc.driver.environment import VARIABLES
 from qbc.pipelines.phases import PHASES, load_preset, preset_names
 from qbcompiler.result_keys import ResultKeys
 
@@ -151,6 +152,9 @@ def commands_page() -> str:
     (action,) = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     for name, command in action.choices.items():
         parts.extend(_command(name, command))
+    parts.append("# Environment\n")
+    parts.append("| variable | meaning |\n| --- | --- |")
+    parts.append("".join(f"| `{name}` | {_cell(text)} |\n" for name, text in VARIABLES.items()))
     parts.append(f"# JSON lines\n\n{inspect.cleandoc(channel.__doc__ or '')}\n")
     parts.append(f"## Results\n\n{inspect.cleandoc(result_keys.__doc__ or '')}\n")
     parts.append("| command | data |\n| --- | --- |\n" + "\n".join(_result(row) for row in result_keys.RESULTS) + "\n")

@@ -12,6 +12,7 @@ from qbc.atomic import write_file
 from qbc.dialects.blob.handles import blob_keys
 from qbc.driver.blobs import sidecar, write_blobs
 from qbc.driver.context import DriverContext
+from qbc.driver.environment import ignored_settings
 from qbc.errors import ArgumentError, QBCompilerError
 from qbc.passes.base import CompileContext
 from qbc.pipelines.text import parse_ir, print_ir
@@ -120,6 +121,9 @@ def read_module(
         request = ImportRequest(path, ctx.store, dict(input_shapes or {}), {} if external is None else external)
         module = frontend.load(request)
         ctx.report["removed"] = request.removed
+        ignored = ignored_settings()
+        if ignored is not None:
+            ctx.notice(ignored)
         return module
     if suffix == ".mblt":
         from qbc.artifact.mblt import read_mblt
