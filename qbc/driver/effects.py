@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -162,10 +162,8 @@ class Effects:
 
 
 def programs_of(module: ModuleOp) -> list[ProgramOp]:
-    """Return the programs of a lowered module, none for others."""
-    from qbc.dialects.npu import ProgramOp
-
-    return [op for op in module.ops if isinstance(op, ProgramOp)]
+    """Return the programs of a lowered module, none for others; by name, so that a parse does not load the dialect."""
+    return [cast("ProgramOp", op) for op in module.ops if op.name == "npu.program"]
 
 
 def _input_shapes(module: ModuleOp) -> dict[str, tuple[int, ...]] | None:
