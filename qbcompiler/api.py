@@ -10,7 +10,7 @@ from typing import Any
 from qbc.argument_types import PATH, path_of
 from qbc.driver.compile import CompileResult, compile_model, parse, quantize
 from qbc.driver.events import EventSink
-from qbc.driver.plan import CompileOptions, resolve_options
+from qbc.driver.plan import CompileOptions
 from qbc.errors import ArgumentError
 from qbcompiler.arguments import (
     PARSER_ONLY,
@@ -26,6 +26,7 @@ from qbcompiler.arguments import (
     shapes_of_feed,
 )
 from qbcompiler.callback import ProgressCallback, log_event, run_with_callback
+from qbcompiler.configured import configured_model, configured_output
 from qbcompiler.given import given_arguments, remembers_arguments
 from qbcompiler.older_names import translate
 
@@ -220,9 +221,7 @@ class _Call:
 def _compile(call: _Call, on_event: EventSink) -> CompileResult:
     options = call.options(on_event)
     save_path = call.given.get("save_path")
-    if save_path is None:
-        save_path = resolve_options(options, features=False).config.save_paths[0]
-    output = Path(save_path)
+    output = Path(configured_output(options) if save_path is None else save_path)
     return quantize(call.source, output, options) if call.is_snapshot else compile_model(call.source, output, options)
 
 
@@ -292,20 +291,13 @@ def _warn_of_graph_choices(given: Mapping[str, Any]) -> None:
 
 def _model_path(model: Any, given: Mapping[str, Any]) -> Path:
     if model is None:
-        model = _configured_model(given)
+        options = CompileOptions(preset=given.get("config_preset"), compile_config=given.get("compile_config"))
+        model = configured_model(options)
     if isinstance(model, list | tuple):
         raise refuse("model", "a list of .mblt files, one graph for several sizes,")
     if not PATH.accepts(model) and hasattr(model, "__dict__"):
         raise refuse("model", f"compiling an object of type {type(model).__name__} (give the path of an ONNX file)")
     return path_of("model", model)
-
-
-def _configured_model(given: Mapping[str, Any]) -> str:
-    options = CompileOptions(preset=given.get("config_preset"), compile_config=given.get("compile_config"))
-    paths = resolve_options(options, features=False).config.model_paths
-    if len(paths) != 1:
-        raise ArgumentError("no model is given", hint="pass model, or modelPaths with one path in the configuration")
-    return paths[0]
 
 
 def _preview_path(given: Mapping[str, Any]) -> Path | None:

@@ -30,12 +30,13 @@ def version(options: argparse.Namespace) -> int:
 def compile_command(options: argparse.Namespace) -> int:
     """Compile a source model or a snapshot."""
     from qbc.driver.compile import compile_model
+    from qbcompiler.configured import configured_model, configured_output
 
     settings = _settings(options)
     if options.print_pipeline:
         return _print_pipeline(settings, PHASE_NAMES[: PHASE_NAMES.index(options.compile_to) + 1])
-    model = options.model or _configured(settings, "model_paths", "--model")
-    output = options.output or _configured(settings, "save_paths", "--output")
+    model = options.model or configured_model(settings)
+    output = options.output or configured_output(settings)
     _check_report(options, model, output)
     return _show(compile_model(model, output, settings, to=options.compile_to), options)
 
@@ -56,11 +57,12 @@ def quantize_command(options: argparse.Namespace) -> int:
     """Quantize a `.mblt`."""
     from qbc.driver.compile import quantize
     from qbc.driver.plan import QUANTIZE_PHASES
+    from qbcompiler.configured import configured_output
 
     settings = _settings(options)
     if options.print_pipeline:
         return _print_pipeline(settings, QUANTIZE_PHASES[: QUANTIZE_PHASES.index(options.compile_to) + 1])
-    output = options.output or _configured(settings, "save_paths", "--output")
+    output = options.output or configured_output(settings)
     _check_report(options, options.mblt, output)
     return _show(quantize(options.mblt, output, settings, to=options.compile_to), options)
 
@@ -111,17 +113,6 @@ def _settings(options: argparse.Namespace) -> CompileOptions:
         provenance=provenance_wanted(),
         on_event=channel().sink(quiet=options.quiet, verbose=options.verbose),
     )
-
-
-def _configured(settings: CompileOptions, field: str, flag: str) -> str:
-    """Return the one path that the configuration names."""
-    from qbc.driver.plan import resolve_options
-
-    paths: list[str] = getattr(resolve_options(settings, features=False).config, field)
-    configured = settings.compile_config is not None or settings.preset is not None
-    if len(paths) != 1 or not configured:
-        raise ArgumentError(f"the following arguments are required: {flag}")
-    return paths[0]
 
 
 def _print_pipeline(settings: CompileOptions, phases: Sequence[str]) -> int:

@@ -212,8 +212,9 @@ def test_settings_change_the_result(tmp_path: Path, samples: Any, arguments: dic
 
 
 def test_explicit_fields_win_over_the_preset(tmp_path: Path, samples: Any) -> None:
-    preset = _compile(tmp_path, samples, config_preset="classification")
-    assert preset == _compile(tmp_path, samples, "b.mxq")  # the default ranges are those of the preset
+    preset = _compile(tmp_path, samples, "a.mxq", config_preset="classification")
+    _compile(tmp_path, samples, "b.mxq")  # the default ranges are those of the preset, the record names it
+    assert _program(tmp_path / "a.mxq") == _program(tmp_path / "b.mxq")
     arguments = {"config_preset": "classification", "calibration_config": {"mode": 0}}
     assert _compile(tmp_path, samples, "c.mxq", **arguments) != preset
 

@@ -128,3 +128,35 @@ def test_widths_are_saved(tmp_path: Path, data: Path) -> None:
     wide = {name for name, text in layers.items() if "16" in text}
     assert any("block1/conv" in name for name in wide)
     assert not any("stem/conv" in name for name in wide)
+
+
+def test_the_default_output_is_the_one_of_the_configuration(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = ["compile", "--model", MODEL, "--target-device", "aries-rb", "--calib-data-path", str(data), "--quiet"]
+    assert main(arguments) == 0
+    written = (tmp_path / "tmp.mxq").read_bytes()
+    (tmp_path / "tmp.mxq").unlink()
+    mxq_compile(MODEL, "aries-rb", str(data))
+    assert (tmp_path / "tmp.mxq").read_bytes() == written
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"modelPaths": [MODEL, MODEL]}, "modelPaths of the configuration names 2 files"),
+        ({"modelPaths": []}, "no model is given"),
+        ({"modelPaths": [""]}, "no model is given"),
+        ({"modelPaths": [MODEL], "savePaths": ["a.mxq", "b.mxq"]}, "savePaths of the configuration names 2 files"),
+        ({"modelPaths": [MODEL], "savePaths": []}, "no output is given"),
+    ],
+)
+def test_one_model_and_one_output(
+    config: dict[str, Any], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "c.json").write_text(json.dumps(config))
+    assert main(["compile", "--compile-config", str(tmp_path / "c.json"), "--use-random-calib"]) == 1
+    assert message in capsys.readouterr().err
+    with pytest.raises(ValueError, match=message):
+        mxq_compile(target_device="aries-rb", compile_config=config, use_random_calib=True)
