@@ -339,10 +339,12 @@ class _Run:
 
     def _report_target(self, module: ModuleOp) -> None:
         """Tell what the chosen target cannot run; quantization refuses it. The file is no other for it."""
+        if self.ctx.target is None:
+            return
         from qbc.passes.capabilities import refusal_notice
         from qbc.passes.mblt.mblt_check_target import target_breaches
 
-        found = [] if self.ctx.target is None else target_breaches(module, self.ctx)
+        found = target_breaches(module, self.ctx)
         if found:
             self.ctx.notice(refusal_notice(found, self.ctx.target))
 
