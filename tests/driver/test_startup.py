@@ -8,12 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from qbcompiler.demo import digits_model_path
+
 HEAVY = ("numpy", "torch", "onnx", "onnxruntime", "yaml", "pydantic", "rich", "numba", "importlib.metadata")
 THREE_LINES = "func.func @main(%x: tensor<1x3xf32>) -> tensor<1x3xf32> {\n  func.return %x : tensor<1x3xf32>\n}\n"
 
 
-def _loaded_after(code: str, *arguments: str) -> set[str]:
-    script = f"import sys\n{code}\nprint('LOADED', *[m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr)\n"
+# What an import needs nothing of.
+LATER = ("torch", "onnxruntime", "numba", "qbc.dialects.quant", "qbc.dialects.npu", "qbc.kernels", "qbc.runtime")
+
+
+def _loaded_after(code: str, *arguments: str, watched: tuple[str, ...] = HEAVY) -> set[str]:
+    script = f"import sys\n{code}\nprint('LOADED', *[m for m in {watched!r} if m in sys.modules], file=sys.stderr)\n"
     done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("LOADED")]
     return set(line.split()[1:])
@@ -39,3 +45,9 @@ def test_importing_the_package() -> None:
 def test_importing_the_functions_does_not_load_torch() -> None:
     loaded = _loaded_after("from qbcompiler import mxq_compile, mblt_compile")
     assert not loaded & {"torch", "onnx", "onnxruntime", "numba"}
+
+
+def test_parsing_loads_nothing_of_later_phases(tmp_path: Path) -> None:
+    arguments = ["parse", "--model", str(digits_model_path()), "--output", str(tmp_path / "digits.mblt"), "--quiet"]
+    code = "from qbcompiler.cli import main\nassert main(sys.argv[1:]) == 0"
+    assert _loaded_after(code, *arguments, watched=LATER) == set()
