@@ -96,7 +96,12 @@ def _configuration_commands(commands: Any) -> None:
     command = _command(commands, "explain", "commands.configuration:explain", "what an error code means")
     command.add_argument("code", nargs="?", metavar="CODE", help="a code as errors show it (default: list all codes)")
 
-    command = _command(commands, "completion", "commands.completion:completion", "print a script for shell completion")
+    command = _command(
+        commands,
+        "completion",
+        "commands.completion:completion",
+        "print a script that completes commands, flags and values: `source <(qbcompiler completion bash)`",
+    )
     command.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
 
 

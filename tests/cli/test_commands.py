@@ -1,10 +1,9 @@
-"""Commands around compilation, JSON lines, completion, and configurations on the command line."""
+"""Commands around compilation, JSON lines, and configurations on the command line."""
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -203,24 +202,6 @@ def test_the_preset_wins_over_the_file(tmp_path: Path, capsys: pytest.CaptureFix
 def test_verbose_names_every_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("parse", "--model", MODEL, "--output", tmp_path / "a.mblt", "--verbose") == 0
     assert "mblt-fold-batch-norm" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_knows_commands_and_flags(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("completion", shell) == 0
-    text = capsys.readouterr().out
-    assert "dump-config" in text and "config-preset" in text
-
-
-def test_completion_in_bash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("completion", "bash") == 0
-    script = tmp_path / "c.sh"
-    script.write_text(capsys.readouterr().out)
-    words = "source c.sh; COMP_WORDS=(qbcompiler {}); COMP_CWORD={}; _qbcompiler; echo ${{COMPREPLY[@]}}"
-    for given, position, expected in (("qua", 1, "quantize"), ("compile --calib", 2, "--calib-data-path")):
-        command = ["bash", "-c", words.format(given, position)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-        assert done.stdout.strip() == expected
 
 
 def test_the_version_needs_no_command(capsys: pytest.CaptureFixture[str]) -> None:
