@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -79,10 +80,30 @@ def _obstacle(path: Path) -> str | None:
     return None
 
 
+@contextmanager
+def temporary_directory() -> Iterator[Path]:
+    """Make a directory for files that are thrown away; it goes when the block ends, or with `remove_unfinished`."""
+    import secrets
+    from tempfile import gettempdir
+
+    path = Path(gettempdir()) / f"qbcompiler-{os.getpid()}-{secrets.token_hex(8)}"
+    _unfinished.add(path)  # before it exists: a signal may come at any moment
+    try:
+        path.mkdir(mode=0o700)
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        _unfinished.discard(path)
+
+
 def remove_unfinished() -> None:
     """Remove the temporary files that this process is writing: for a process that is about to end."""
-    for path in _unfinished:
-        if path is not None:
+    for path in tuple(_unfinished):
+        if path is None:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
             path.unlink(missing_ok=True)
 
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import sys
 
-from qbc.driver.interrupts import end_on_interrupt
+from qbc.driver.interrupts import end_on_signals, run_process
 
-INTERRUPTED = "interrupted, no partial output was left"
+LEFT = "no partial output was left"
 
 
 def main() -> int:
     """Run the command line of this process."""
-    from qbcompiler.channel import PROTOCOL_VERSION, speaks_json
+    from qbcompiler.channel import ended_lines, speaks_json
 
     if speaks_json():
-        event = f'"kind": "error", "code": "INTERRUPTED", "message": "{INTERRUPTED}"'
-        rest = '"hint": null, "node": null, "pass": null'
-        end_on_interrupt(f'{{"version": {PROTOCOL_VERSION}, {event}, {rest}}}', descriptor=1)
+        end_on_signals(lambda reason: ended_lines("INTERRUPTED", f"{reason}, {LEFT}"), descriptor=1)
     else:
-        end_on_interrupt(f"ERROR [INTERRUPTED]: {INTERRUPTED}")
+        end_on_signals(lambda reason: f"ERROR [INTERRUPTED]: {reason}, {LEFT}")
     from qbcompiler.cli import main as run
 
-    return run()
+    return run_process(run)
 
 
 if __name__ == "__main__":

@@ -78,10 +78,14 @@ class JsonLines(Channel):
         self._stream = stream
         self._running: str | None = None
 
+    @property
+    def running(self) -> str | None:
+        """The command that has begun and not ended."""
+        return self._running
+
     def emit(self, kind: str, **values: Any) -> None:
         """Write one line."""
-        line = json.dumps({"version": PROTOCOL_VERSION, "kind": kind, **values}, ensure_ascii=False, default=str)
-        self._stream.write(f"{line}\n")
+        self._stream.write(f"{_event(kind, **values)}\n")
         self._stream.flush()
 
     def status(self, command: str, status: str) -> None:
@@ -114,6 +118,10 @@ class JsonLines(Channel):
         return tell
 
 
+def _event(kind: str, **values: Any) -> str:
+    return json.dumps({"version": PROTOCOL_VERSION, "kind": kind, **values}, ensure_ascii=False, default=str)
+
+
 class _Lines(io.TextIOBase):
     """Text that a command prints, as events: nothing but JSON may reach stdout."""
 
@@ -138,6 +146,14 @@ _current: ContextVar[Channel | None] = ContextVar("channel", default=None)
 def channel() -> Channel:
     """Return the channel of the running command."""
     return _current.get() or Channel()
+
+
+def ended_lines(code: str, message: str) -> str:
+    """Return the lines for a process that ends at once: the error, and that the running command failed."""
+    now = _current.get()
+    command = now.running if isinstance(now, JsonLines) else None
+    error = _event("error", code=code, message=message, hint=None, node=None, **{"pass": None})
+    return error if command is None else f"{error}\n{_event('status', command=command, status='failed')}"
 
 
 def speaks_json() -> bool:

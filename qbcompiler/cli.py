@@ -1,7 +1,8 @@
 """The command line: `qbcompiler COMMAND ...` or `python -m qbcompiler COMMAND ...`.
 
 Results go to stdout, progress and notices to stderr; with QBCOMPILER_JSONL everything goes to stdout as JSON lines (see
-`qbcompiler.channel`). A mistake ends with one line `ERROR [CODE]: message`, or one `error` event, and exit status 1.
+`qbcompiler.channel`). A mistake ends with one line `ERROR [CODE]: message`, or one `error` event, and exit status 1;
+so does a signal that ends the process. Where nobody reads the output any more, it ends without a word, with status 141.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from qbc.driver.interrupts import ReaderLeft
 from qbc.errors import ArgumentError, QBCompilerError, file_error
 from qbcompiler.channel import Channel, open_channel
 from qbcompiler.neighbours import conflict
@@ -37,6 +39,8 @@ def _guarded(arguments: list[str], channel: Channel) -> int:
     """Run a command; every mistake becomes one error on the channel."""
     try:
         return _run(arguments, channel)
+    except ReaderLeft:
+        raise
     except SystemExit as exit_request:  # --help and --version end this way
         return exit_request.code if isinstance(exit_request.code, int) else 1
     except QBCompilerError as error:
@@ -45,9 +49,6 @@ def _guarded(arguments: list[str], channel: Channel) -> int:
         return _fail(error, channel)
     except KeyboardInterrupt:
         return _fail(QBCompilerError("interrupted, nothing was written", code="INTERRUPTED"), channel)
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 1
     except MemoryError:
         return _fail(QBCompilerError("there is not enough memory", code="RESOURCE_ERROR"), channel)
     except OSError as error:

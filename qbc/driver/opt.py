@@ -28,6 +28,7 @@ from qbc.driver.context import DriverContext, dialect_names, make_context
 from qbc.driver.diagnostics import Diagnostic, check_expectations, diagnostics_of, expectations_of
 from qbc.driver.emit import save_weights, text_of, write_texts
 from qbc.driver.files import add_sidecar, is_binary, is_source_model, read_module, read_text
+from qbc.driver.interrupts import ReaderLeft
 from qbc.driver.outputs import KINDS, check_files
 from qbc.driver.reproducer import pipeline_of_reproducer, take_target_of_reproducer
 from qbc.errors import ArgumentError, QBCompilerError, file_error
@@ -42,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         return _run(_parser().parse_args(arguments))
+    except ReaderLeft:
+        raise
     except SystemExit as exit_request:  # --help ends this way; callers in the same process want a number
         return exit_request.code if isinstance(exit_request.code, int) else 1
     except QBCompilerError as error:
@@ -50,8 +53,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         _report(diagnostics_of(error))
     except KeyboardInterrupt:
         _report([Diagnostic("INTERRUPTED", "interrupted")])
-    except BrokenPipeError:
-        sys.stderr.close()
     except MemoryError:
         _report([Diagnostic("RESOURCE_ERROR", "there is not enough memory")])
     except OSError as error:

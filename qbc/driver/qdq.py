@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from qbc.atomic import temporary_directory
 from qbc.driver.compile import compile_model
 from qbc.driver.context import DriverContext, make_context
 from qbc.driver.files import read_module, require_file
@@ -91,14 +92,12 @@ def _check_no_settings(source: Path, options: CompileOptions) -> None:
 
 def _quantize(source: Path, options: CompileOptions) -> tuple[ModuleOp, DriverContext]:
     """Run the quantize phase without the passes that turn scales into integers."""
-    from tempfile import TemporaryDirectory
-
     pipeline = make_plan(options, ("quantize",)).pipelines["quantize"]
     for name in _INTEGER_PASSES:
         pipeline = without_pass(pipeline, name)
-    with TemporaryDirectory(prefix="qbcompiler-") as directory:
+    with temporary_directory() as directory:
         shortened = replace(options, pipeline=str(pipeline))
-        result = compile_model(source, Path(directory) / "ranged.mlir", shortened, to="quantize")
+        result = compile_model(source, directory / "ranged.mlir", shortened, to="quantize")
     return result.module, result.ctx
 
 

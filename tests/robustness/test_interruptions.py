@@ -34,7 +34,8 @@ def test_programs_get_an_event(files: Files, tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     events = [json.loads(line) for line in process.stdout]
     assert process.wait() == 1
-    assert (events[-1]["kind"], events[-1]["code"]) == ("error", "INTERRUPTED")
+    assert [event["kind"] for event in events[-2:]] == ["error", "status"]
+    assert (events[-2]["code"], events[-1]["status"]) == ("INTERRUPTED", "failed")
     assert os.listdir(tmp_path) == []
 
 
