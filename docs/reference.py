@@ -123,7 +123,8 @@ def presets_page() -> str:
         A preset is a YAML file with `name`, `base`, `description`, `config` (a partial configuration) and `pipelines`
         (the text of phases). It inherits from its base: mappings merge, lists and scalars replace. Your own presets are
         files (`--config-preset my.yaml`) or stand in directories that the environment variable QBCOMPILER_PRESETS
-        lists; without a `base` they build on `default`. `qbcompiler presets --name NAME` shows one.
+        lists (`qbcompiler check` names what is wrong with them); without a `base` they build on `default`.
+        `qbcompiler presets --name NAME` shows one.
         """),
     ]
     for name in preset_names():

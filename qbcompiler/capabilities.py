@@ -15,6 +15,7 @@ def capabilities() -> dict[str, Any]:
     from qbc.version import own_version
     from qbcompiler.channel import PROTOCOL_VERSION
     from qbcompiler.parser import build_parser
+    from qbcompiler.tools import preset_problems
 
     return {
         "version": own_version(),
@@ -26,7 +27,11 @@ def capabilities() -> dict[str, Any]:
         "presets": list(preset_names()),
         "extensions": [str(part.extension) for part in foreign_parts()],
         "versions": tool_versions(),
-        "problems": [*problems(), *(part.problem for part in foreign_parts() if part.problem is not None)],
+        "problems": [
+            *problems(),
+            *(part.problem for part in foreign_parts() if part.problem is not None),
+            *preset_problems(),
+        ],
     }
 
 

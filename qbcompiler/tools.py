@@ -14,10 +14,37 @@ from qbc.errors import ArgumentError, QBCompilerError, counted
 
 
 def list_presets() -> list[dict[str, Any]]:
-    """Return every preset as a dictionary: `name`, `base` (or None), `description`, `config` (its own, grouped)."""
-    from qbc.pipelines.phases import preset_names
+    """Return every preset as a dictionary: `name`, `base` (or None), `description`, `config` (its own, grouped).
 
-    return [preset_entry(name) for name in preset_names()]
+    Files of the user (QBCOMPILER_PRESETS) that are no presets are left out, with a warning each.
+    """
+    entries, problems = readable_presets()
+    for problem in problems:
+        logging.getLogger("qbcompiler").warning("%s", problem)
+    return entries
+
+
+def readable_presets() -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the presets that can be read, and a sentence for each file or directory of the user that cannot."""
+    from qbc.pipelines.phases import directory_problems, preset_names, user_presets
+
+    own, entries, problems = user_presets(), [], directory_problems()
+    for name in preset_names():
+        try:
+            entries.append(preset_entry(name))
+        except QBCompilerError as error:
+            if name not in own:
+                raise
+            reason = error.message.removeprefix(f"preset {name}: ").removeprefix(f"preset file {str(own[name])!r}: ")
+            problems.append(f"preset file {str(own[name])!r} is left out: {reason}")
+    return entries, problems
+
+
+def preset_problems() -> list[str]:
+    """Return a sentence for each file or directory in QBCOMPILER_PRESETS that is no preset or no directory."""
+    from qbc.pipelines.phases import directory_problems, user_presets
+
+    return readable_presets()[1] if user_presets() else directory_problems()
 
 
 def preset_entry(name: str) -> dict[str, Any]:

@@ -51,10 +51,28 @@ def preset_names() -> tuple[str, ...]:
     return tuple(sorted({path.stem for directory in _directories() for path in directory.glob("*.yaml")}))
 
 
+def user_presets() -> dict[str, Path]:
+    """Return the presets in the directories of the user: name and file, those that others hide left out."""
+    files = [path for directory in reversed(_listed_directories()) for path in sorted(directory.glob("*.yaml"))]
+    return {path.stem: path for path in files}
+
+
+def directory_problems() -> list[str]:
+    """Return a sentence for each entry of `QBCOMPILER_PRESETS` that is no directory."""
+    return [
+        f"{PRESET_VARIABLE}: {str(directory)!r} is no directory"
+        for directory in _listed_directories()
+        if not directory.is_dir()
+    ]
+
+
 def _directories() -> list[Path]:
     """Return the directories of presets; those in `QBCOMPILER_PRESETS` come first, so they can replace a preset."""
-    listed = [Path(text) for text in os.environ.get(PRESET_VARIABLE, "").split(os.pathsep) if text]
-    return [*listed, PRESET_DIRECTORY]
+    return [*_listed_directories(), PRESET_DIRECTORY]
+
+
+def _listed_directories() -> list[Path]:
+    return [Path(text) for text in os.environ.get(PRESET_VARIABLE, "").split(os.pathsep) if text]
 
 
 def load_preset(name: str) -> Preset:
@@ -80,7 +98,7 @@ def _find(name: str, near: Path | None) -> Path:
             if path.is_file():
                 return path
     hint = did_you_mean(name, preset_names()) or f"choose one of {', '.join(preset_names())}"
-    raise ArgumentError(f"unknown config preset {name!r}", hint=hint)
+    raise ArgumentError(f"unknown config preset {name!r}", hint="; ".join([*directory_problems(), hint]))
 
 
 def _stamp(path: Path) -> int:

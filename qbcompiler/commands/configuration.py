@@ -27,13 +27,15 @@ def dump_config(options: argparse.Namespace) -> int:
 
 def presets(options: argparse.Namespace) -> int:
     """List the presets, or show one."""
-    from qbcompiler.tools import list_presets, preset_entry
+    from qbcompiler.tools import preset_entry, readable_presets
 
     if options.name is not None:
         entry = preset_entry(options.name)
         channel().result("presets", {"presets": [entry]}, lambda: _one_preset(entry))
         return 0
-    entries = list_presets()
+    entries, problems = readable_presets()
+    for problem in problems:
+        channel().notice(problem)
     channel().result("presets", {"presets": entries}, lambda: _preset_table(entries))
     return 0
 
@@ -65,7 +67,8 @@ def _capability_text(found: dict[str, Any]) -> str:
     for key, value in found.items():
         if isinstance(value, dict):
             value = [f"{name} {text}" for name, text in value.items()]
-        lines.append(f"{key}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
+        between = "; " if key == "problems" else ", "  # these are sentences
+        lines.append(f"{key}: {between.join(map(str, value)) if isinstance(value, list) else value}")
     return "\n".join(lines)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -278,3 +279,40 @@ def test_error_paths_do_not_load_torch(tmp_path: Path) -> None:
         "assert not {'torch', 'onnx', 'onnxruntime'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+
+
+def test_a_file_that_is_no_preset_hides_no_other(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    texts = {
+        "mine": "config: {calibration: {mode: 0}}",
+        "wrong_key": "config: {calibration: {mdoe: 0}}",
+        "no_yaml": "config: [",
+        "no_base": "base: nix",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+    missing = tmp_path / "missing"
+    monkeypatch.setenv("QBCOMPILER_PRESETS", f"{tmp_path}{os.pathsep}{missing}")
+    with caplog.at_level("WARNING", "qbcompiler"):
+        names = {entry["name"] for entry in qbcompiler.list_presets()}
+    assert {"mine", "detection"} <= names and not names & {"wrong_key", "no_yaml", "no_base"}
+    expected = [f"QBCOMPILER_PRESETS: {str(missing)!r} is no directory"]
+    expected += [f"preset file {str(tmp_path / f'{name}.yaml')!r} is left out: " for name in ("no_base", "no_yaml")]
+    expected += [f"preset file {str(tmp_path / 'wrong_key.yaml')!r} is left out: calibration.mdoe: unknown key"]
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 4 and all(text.startswith(start) for text, start in zip(told, expected, strict=True))
+    assert main(["presets"]) == 0 and main(["check"]) == 0
+    shown = capsys.readouterr()
+    for text in told:
+        assert text in shown.err and text in shown.out
+
+
+def test_an_unknown_preset_beside_a_directory_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QBCOMPILER_PRESETS", "nodir")
+    with pytest.raises(QBCompilerError) as caught:
+        qbcompiler.CompileConfig.from_preset("mine")
+    assert caught.value.hint is not None and "'nodir' is no directory" in caught.value.hint
