@@ -1,11 +1,12 @@
-"""The distribution that docs/extending.md shows: installed as pip leaves it, it adds a part of each kind."""
+"""The distribution that docs/extending.md shows: built from the page and installed, it adds a part of each kind."""
 
 from __future__ import annotations
 
-import json
 import re
+import subprocess
 import sys
 import tomllib
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -18,13 +19,9 @@ from qbc.pipelines import registry
 from qbcompiler.cli import main as qbcompiler
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "extending.md").read_text()
-BOUNDARY = '{mblt.name = "%s", mblt.source_layout = "nchw"}'
-DOUBLED = f"""\
-func.func @main(%x: tensor<1x8x8x3xf32> {BOUNDARY % "x"}) -> (tensor<1x8x8x3xf32> {BOUNDARY % "y"}) {{
-  %y = acme.double %x : tensor<1x8x8x3xf32> -> tensor<1x8x8x3xf32> loc("twice")
-  func.return %y : tensor<1x8x8x3xf32>
-}}
-"""
+FILES: dict[str, str] = dict(re.findall(r"```\w+ file=(\S+)\n(.*?)```", PAGE, re.DOTALL))
+INPUTS = ("model.mlir", "acme.yaml", "model.acme")  # beside the distribution, not in it
+DOUBLED = FILES["model.mlir"]
 BROKEN = """
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,15 +94,29 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         del sys.modules[name]
 
 
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that pip builds from the files of the page."""
+    source = tmp_path_factory.mktemp("acme")
+    for name in FILES.keys() - set(INPUTS):
+        path = source / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(FILES[name])
+    (source / "acme_qbc" / "__init__.py").touch()
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-q", "."]
+    subprocess.run([*command, "-w", "dist"], cwd=source, check=True)
+    (built,) = (source / "dist").glob("*.whl")
+    return built
+
+
 @pytest.fixture
-def acme(site: Path, tmp_path: Path) -> Path:
-    """The distribution of the page, and a working folder."""
-    files = dict(re.findall(r"```\w+ file=(\S+)\n(.*?)```", PAGE, re.DOTALL))
-    project = tomllib.loads(files.pop("pyproject.toml"))["project"]
-    assert set(project["entry-points"]) == set(GROUPS.values())
-    install(site, project["name"], project["entry-points"], files)
-    (tmp_path / "model.acme").write_text("1x3x8x8 Relu Tanh\n")
-    (tmp_path / "model.mlir").write_text(DOUBLED)
+def acme(site: Path, tmp_path: Path, wheel: Path) -> Path:
+    """The distribution of the page, installed, and a working folder."""
+    assert set(tomllib.loads(FILES["pyproject.toml"])["project"]["entry-points"]) == set(GROUPS.values())
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)  # what pip does with a wheel of plain modules
+    for name in INPUTS:
+        (tmp_path / name).write_text(FILES[name])
     return tmp_path
 
 
@@ -182,10 +193,12 @@ def test_names_of_operations(acme: Path, capsys: pytest.CaptureFixture[str], mon
 
 
 def test_a_preset_runs_the_pass(acme: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from qbc.pipelines.grammar import parse_pipeline
     from qbc.pipelines.phases import load_preset
 
-    pipeline = f"func.func(acme-expand-double),{load_preset('default').pipelines['quantize']}"
-    Path("acme.yaml").write_text(json.dumps({"name": "acme", "pipelines": {"quantize": pipeline}}))
+    own, default = load_preset("acme.yaml"), load_preset("default")
+    expected = parse_pipeline(f"func.func(acme-expand-double),{default.pipelines['quantize']}")
+    assert own.pipeline("quantize") == expected  # the page repeats the pipeline as it is
     np.save("samples.npy", np.linspace(-1, 1, 4 * 192, dtype=np.float32).reshape(4, 1, 3, 8, 8))
     command = ["compile", "--compile-from", "model.mlir", "--output", "o.mxq", "--target-device", "acme-one"]
     assert qbcompiler([*command, "--calib-data-path", "samples.npy", "--config-preset", "acme.yaml"]) == 0
