@@ -115,7 +115,7 @@ def _read_yaml(path: Path) -> Mapping[str, Any]:
     import yaml
 
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         raise _error(f"cannot read the recipe {path}: {' '.join(str(error).split())}") from None
     if not isinstance(content, Mapping):

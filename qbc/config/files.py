@@ -39,12 +39,13 @@ def read_mapping(path: Path) -> dict[str, Any]:
             f"configuration file {str(path)!r} has no known suffix", hint=f"name it {', '.join(SUFFIXES)}"
         )
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise ArgumentError(f"configuration file {str(path)!r} does not exist") from None
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise _unreadable(path, str(reason)) from None
+        if isinstance(error, OSError):
+            raise _unreadable(path, str(error.strerror)) from None
+        raise _unreadable(path, "it is not UTF-8 text", hint="save it as UTF-8") from None
     try:
         data = parse_structured(text, suffix)
     except ValueError as error:
@@ -69,5 +70,5 @@ def config_text(values: Mapping[str, Any], *, as_yaml: bool) -> str:
     return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
-def _unreadable(path: Path, reason: str) -> QBCompilerError:
-    return ConfigError(f"configuration file {str(path)!r} cannot be read: {reason}")
+def _unreadable(path: Path, reason: str, hint: str | None = None) -> QBCompilerError:
+    return ConfigError(f"configuration file {str(path)!r} cannot be read: {reason}", hint=hint)

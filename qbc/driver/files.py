@@ -38,7 +38,7 @@ OTHER_FORMATS = {
 def read_text(path: Path) -> str:
     """Return the text of a file; unreadable or binary files are ARGUMENT_ERROR."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ArgumentError(f"cannot read {str(path)!r}: {error.strerror}") from None
     except ValueError:  # bytes that are not UTF-8, or a path that no file can have

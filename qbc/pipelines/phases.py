@@ -123,7 +123,7 @@ def _load(path: Path, children: tuple[Path, ...], stamp: int) -> Preset:
 def _read(path: Path) -> dict[str, Any]:
     """Return the checked content of a preset file; a preset of the user builds on `default` where it names no base."""
     try:
-        data = parse_structured(path.read_text(encoding="utf-8"), path.suffix)
+        data = parse_structured(path.read_text(encoding="utf-8-sig"), path.suffix)
     except (OSError, ValueError) as error:
         raise _not_a_preset(path, " ".join(str(error).split())) from None
     if not isinstance(data, dict):

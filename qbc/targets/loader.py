@@ -110,7 +110,7 @@ def _read(path: Path, depth: int) -> dict[str, Any]:
     if depth > 4:
         raise _error(path, "extends too many files")
     try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+        tree = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except (OSError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise _error(path, f"cannot be read: {str(error).splitlines()[0]}") from None
     if not isinstance(tree, dict):

@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from qbc.calibration.files import read_list
+from qbc.calibration.recipe import read_recipe
 from qbc.config import CompileConfig
 from qbc.config.files import write_config
+from qbc.driver.files import read_text
 from qbc.errors import QBCompilerError
+from qbc.targets.loader import load_target, load_target_file
 from tests.config.mutants import try_configurations, try_manifests
 
 
@@ -90,3 +94,32 @@ def test_damaged_files_are_valid_or_one_error(tmp_path: Path) -> None:
 def test_damaged_manifests_are_valid_or_one_error(tmp_path: Path) -> None:
     valid, refused = try_manifests(tmp_path, seed=1, count=150)
     assert valid > 5 and refused > 50
+
+
+def test_a_byte_order_mark_is_no_part_of_a_text(tmp_path: Path) -> None:
+    """Editors of Windows begin UTF-8 files with one: configurations, presets, devices, lists, recipes, IR text."""
+    marked = {
+        "c.json": '{"bufferMode": 2}',
+        "c.yaml": "bufferMode: 2",
+        "p.yaml": "config: {bufferMode: 2}",
+        "t.yaml": "extends: aries-rb.yaml",
+        "l.txt": "# samples\nc.json",
+        "r.yaml": "GetImage: {to_float32: true}",
+        "m.mlir": "builtin.module {}",
+    }
+    for name, text in marked.items():
+        (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    for config in (CompileConfig.from_file(tmp_path / "c.json"), CompileConfig.from_file(tmp_path / "c.yaml")):
+        assert config.buffer_mode == 2
+    assert CompileConfig.from_preset(str(tmp_path / "p.yaml")).buffer_mode == 2
+    assert load_target_file(tmp_path / "t.yaml").modes == load_target("aries-rb").modes
+    assert read_list(tmp_path / "l.txt") == [tmp_path / "c.json"]
+    assert read_recipe(tmp_path / "r.yaml") == read_recipe({"GetImage": {"to_float32": True}})
+    assert read_text(tmp_path / "m.mlir") == marked["m.mlir"]
+
+
+def test_other_encodings_have_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("bufferMode: 2", encoding="utf-16")
+    with pytest.raises(QBCompilerError) as caught:
+        CompileConfig.from_file(tmp_path / "c.yaml")
+    assert caught.value.hint == "save it as UTF-8"
