@@ -112,7 +112,7 @@ def _inspection_commands(commands: Any) -> None:
     command.add_argument("--mxq", "--file", dest="mxq", metavar="FILE", help="print the whole record as JSON")
     command.add_argument("--json", action="store_true", help="print the whole record of FILE as JSON")
     command.add_argument("--check-source", type=Path, metavar="MODEL", help="compare a model with the recorded digests")
-    command.add_argument("--layers", action="store_true", help="list the layers of a .mblt: name, type, shape")
+    command.add_argument("--layers", action="store_true", help="list the layers: name, type, shape; of an .mxq bits")
     command.add_argument(
         "--map",
         action="store_true",

@@ -28,7 +28,8 @@ _BUILD = {
     "latency": "estimate of each layer, null where there is no program",
 }
 _LAYERS = {
-    "layers": "with --layers: name, operation, type, shape, macs (null where a size is open)",
+    "layers": "with --layers: name, operation, shape; of a .mblt type and macs (null where a size is open), of an .mxq "
+    "mode, variant, number, input_bits, weight_bits, output_bits",
     "map": "with --map: node, operations, reason; of an .mxq also records: mode, variant, number",
 }
 _MANIFEST = {

@@ -56,8 +56,11 @@ def _info_of_graph(path: Path, options: argparse.Namespace) -> int:
     data: dict[str, Any] = {}
     if path.suffix.lower() == ".mxq":
         if options.layers:
-            raise ArgumentError("--layers reads a .mblt", hint="`info --mxq FILE` lists the layers with their time")
-        data["map"] = record_map(path)
+            from qbc.driver.precision import precision_table
+
+            data["layers"] = precision_table(path)
+        if options.map:
+            data["map"] = record_map(path)
         channel().result("info", data, lambda: _graph_text(data))
         return 0
     opened = open_mblt(path)
@@ -73,7 +76,9 @@ def _graph_text(data: dict[str, Any]) -> str:
     from qbcompiler.console import table
 
     texts = []
-    if "layers" in data:
+    if data.get("layers") and "number" in data["layers"][0]:
+        texts.append(_precision_text(data["layers"]))
+    elif "layers" in data:
         rows = [
             (layer["name"], layer["type"], layer["operation"], layer["shape"], _macs_text(layer["macs"]))
             for layer in data["layers"]
@@ -89,6 +94,28 @@ def _graph_text(data: dict[str, Any]) -> str:
     return "\n\n".join(texts)
 
 
+def _precision_text(rows: list[dict[str, Any]]) -> str:
+    """Return a table of the commands of each program, with how many of them have 16-bit values."""
+    from qbcompiler.console import table
+
+    texts = []
+    for mode, variant in dict.fromkeys((row["mode"], row["variant"]) for row in rows):
+        own = [row for row in rows if (row["mode"], row["variant"]) == (mode, variant)]
+        wide = sum(16 in (*row["input_bits"], row["output_bits"]) for row in own)
+        name = _program_name(mode, variant)
+        texts.append(f"core mode {name}: {counted(len(own), 'command')}, {wide} with 16-bit values")
+        texts.append(
+            table(("", "layer", "operation", "shape", "in", "weight", "out"), [_precision_row(r) for r in own])
+        )
+    return "\n".join(texts)
+
+
+def _precision_row(row: dict[str, Any]) -> tuple[str, ...]:
+    weight = "" if row["weight_bits"] is None else str(row["weight_bits"])
+    inputs = ", ".join(map(str, row["input_bits"]))
+    return str(row["number"]), row["name"], row["operation"], row["shape"], inputs, weight, str(row["output_bits"])
+
+
 def _macs_text(macs: int | None) -> str:
     return "?" if macs is None else f"{macs / 1e6:.3f}"
 
@@ -99,9 +126,13 @@ def _records_text(entry: dict[str, Any]) -> tuple[str, ...]:
         return ()
     numbers: dict[str, list[str]] = {}
     for record in entry["records"]:
-        program = record["mode"] + (f"/{record['variant']}" if record["variant"] else "")
+        program = _program_name(record["mode"], record["variant"])
         numbers.setdefault(program, []).append(str(record["number"]))
     return ("; ".join(f"{program} {', '.join(found)}" for program, found in numbers.items()),)
+
+
+def _program_name(mode: str, variant: int) -> str:
+    return mode + (f"/{variant}" if variant else "")
 
 
 def validate(options: argparse.Namespace) -> int:
