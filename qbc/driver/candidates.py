@@ -61,7 +61,7 @@ def candidate_runs(
         own = {"sweep": False, "percentiles": [percentile], "percentile_index": 0, "load_path": kept, "save_path": ""}
         arguments = _merged(options.arguments, {"calibration": {"statistics": own}, **_NO_SIDE_FILES})
         path = output.with_name(f"{output.stem}_{percentile}{output.suffix}")
-        yield path, replace(options, arguments=arguments, on_event=ignore, **_NO_OUTPUTS)
+        yield path, replace(options, arguments=arguments, origin=config.origin, on_event=ignore, **_NO_OUTPUTS)
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,14 +11,17 @@ from qbc.pipelines.phases import Preset
 
 if TYPE_CHECKING:
     from qbc.config.model import CompileConfig
+    from qbc.config.origin import OriginConfig
     from qbc.config.resolve import Resolved
 
+_NO_SETTINGS = ("origin", "pass_pipeline")
 
-def with_origin(resolved: Resolved, preset: Preset | None) -> Resolved:
+
+def with_origin(resolved: Resolved, preset: Preset | None, kept: OriginConfig | None = None) -> Resolved:
     """Enter the preset that was asked for into a resolved configuration.
 
     Without one, the origin that a saved configuration tells stays as long as its settings are as they were saved; else
-    it is dropped, with a notice.
+    it is dropped, with a notice. `kept` is entered as it is: for what the compiler itself derives from settings.
     """
     from qbc.config.origin import OriginConfig
 
@@ -26,6 +29,8 @@ def with_origin(resolved: Resolved, preset: Preset | None) -> Resolved:
     if preset is not None:
         own = OriginConfig(preset=preset.name, sha256=preset_digest(preset), settings=settings_digest(config))
         return replace(resolved, config=config.model_copy(update={"origin": own}))
+    if kept is not None:
+        return replace(resolved, config=config.model_copy(update={"origin": kept}))
     if told == OriginConfig() or told.settings == settings_digest(config):
         return resolved
     notice = f"origin has no effect: the settings are no longer those that preset {told.preset!r} was saved with"
@@ -35,11 +40,14 @@ def with_origin(resolved: Resolved, preset: Preset | None) -> Resolved:
 
 
 def settings_digest(config: CompileConfig) -> str:
-    """Return a digest of the settings that differ from the defaults, in whatever spelling they were given; no paths."""
+    """Return a digest of the settings that differ from the defaults, in whatever spelling they were given.
+
+    Without paths, and without an edited pipeline: beside a preset it is recorded as pipeline too.
+    """
     from qbc.config.fields import changed_fields
     from qbc.config.model import is_path
 
-    paths = [path for path in changed_fields(config) if not is_path(path) and not path.startswith("origin.")]
+    paths = [path for path in changed_fields(config) if not is_path(path) and path.split(".")[0] not in _NO_SETTINGS]
     values = config.model_dump(mode="json")
     return _digest({path: _entry(values, path) for path in paths})
 

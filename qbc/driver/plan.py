@@ -18,6 +18,7 @@ from qbc.pipelines.registry import complete
 
 if TYPE_CHECKING:
     from qbc.config.model import CompileConfig
+    from qbc.config.origin import OriginConfig
     from qbc.config.resolve import Resolved
 
 Settings = dict[str, list[tuple[str, str, Any]]]  # by configuration key: pass, option, value
@@ -34,7 +35,8 @@ class CompileOptions:
     list of paths, or arrays in memory; `compile_config` a configuration object, a mapping or the path of a file;
     `sections` are configuration sections by field name, objects or dictionaries; `arguments` are single fields that go
     before all of them; `pipeline` an edited whole pipeline that replaces the one of preset and configuration.
-    `strict_config` makes conflicting keys of a file errors. `preview` is a `.mblt` of the parsed graph for viewing
+    `strict_config` makes conflicting keys of a file errors; `origin` is the one that settings derived from others keep.
+    `preview` is a `.mblt` of the parsed graph for viewing
     only.
     """
 
@@ -48,6 +50,7 @@ class CompileOptions:
     sections: Mapping[str, Any] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
     strict_config: bool = False
+    origin: OriginConfig | None = None
     config_save_path: Path | None = None
     preview: Path | None = None
     pipeline: str | None = None
@@ -144,7 +147,7 @@ def resolve_options(options: CompileOptions, *, features: bool = True) -> Resolv
     request = Request(
         presets, options.preset, options.compile_config, options.sections, arguments, options.strict_config
     )
-    return with_origin(resolve(request, features=features), preset)
+    return with_origin(resolve(request, features=features), preset, options.origin)
 
 
 def _config(options: CompileOptions, phases: tuple[str, ...]) -> tuple[CompileConfig | None, tuple[str, ...]]:

@@ -12,6 +12,8 @@ import numpy as np
 import onnx
 import pytest
 
+from qbc.driver.plan import CompileOptions
+from qbc.driver.qdq import quantized
 from qbc.store import read_container, write_container
 from qbcompiler import mblt_compile, mxq_compile, read_provenance
 from qbcompiler.cli import main
@@ -220,3 +222,27 @@ def test_other_versions_of_the_parser_are_recorded(tmp_path: Path) -> None:
     mxq_compile(tmp_path / "old.mblt", "aries-rb", SAMPLES, tmp_path / "a.mxq", device="cpu")
     record = read_provenance(tmp_path / "a.mxq")
     assert record is not None and record["parsed_with"]["onnx"] == "1.0" != record["versions"]["onnx"]
+
+
+def test_programs_of_other_percentiles_record_the_preset_too(tmp_path: Path) -> None:
+    """Also where the settings of the preset come from a saved configuration."""
+    statistics = {"apply": True, "savePath": str(tmp_path / "s.npz"), "percentiles": [0.99, 0.9999], "sweep": True}
+    saved = tmp_path / "config.yaml"
+    section = {"statistics": statistics}
+    compiled(tmp_path / "a.mxq", config_preset="detection", calibration_config=section, config_save_path=str(saved))
+    compiled(tmp_path / "b.mxq", compile_config=str(saved))
+    for name in ("{}.mxq", "{}_0.99.mxq", "{}_0.9999.mxq"):
+        first, second = (tmp_path / name.format(stem) for stem in "ab")
+        assert first.read_bytes() == second.read_bytes()
+        record = read_provenance(second)
+        assert record is not None and record["preset"]["name"] == "detection"
+
+
+def test_a_pipeline_text_beside_the_preset_changes_no_origin(tmp_path: Path) -> None:
+    saved = tmp_path / "config.yaml"
+    compiled(tmp_path / "a.mxq", config_preset="detection", config_save_path=str(saved))
+    parse = ["parse", "--model", str(digits_model_path()), "--output", str(tmp_path / "m.mblt")]
+    assert main(parse) == 0
+    options = CompileOptions(target="aries-rb", calibration=SAMPLES, compile_config=saved)
+    _, ctx = quantized(tmp_path / "m.mblt", options)
+    assert not any("origin" in notice for notice in ctx.notices)
