@@ -254,7 +254,15 @@ def _add_common(command: argparse.ArgumentParser) -> None:
     add("--dump-ir", type=Path, metavar="DIR", help="write one numbered file for each pass that changed something")
     add("--crash-reproducer", type=Path, metavar="FILE", help="on a defect write IR text that qbc-opt runs again")
     add("--report", type=Path, metavar="FILE", help="write all report tables as JSON")
-    add("--verify-each", action="store_true", help="verify the IR after each pass")
+    add(
+        "--verify-each",
+        nargs="?",
+        const="true",
+        default="false",
+        choices=("true", "false"),
+        metavar="BOOL",
+        help="verify the IR after each pass (default: false, which verifies at the ends of each phase)",
+    )
     add("--timing", action="store_true", help="print the time of each pass on stderr")
     add("--verbose", action="store_true", help="print each pass as it begins, and all layers of the reports")
     add("--quiet", action="store_true", help="no progress and no report")
