@@ -88,19 +88,7 @@ def read_inputs(program: Program, texts: Sequence[str]) -> dict[str, Array]:
         for tensor in program.inputs:
             if tensor.name == name:
                 _check(file, tensor, arrays[name])
-                _tell_of_codes(tensor, arrays[name])
     return arrays
-
-
-def _tell_of_codes(tensor: HostTensor, array: Array) -> None:
-    """Say that integers given for a real input are codes, which pixels are not."""
-    if tensor.dtype != "f32" or array.dtype.kind not in "iu":
-        return
-    meaning = "codes + 128" if array.dtype.name == "uint8" else "codes"
-    channel().notice(
-        f"input {tensor.name!r}: {array.dtype.name} values are read as {meaning} of the program, not as pixels or "
-        "numbers; outputs are codes when all inputs are"
-    )
 
 
 def _check(file: str, tensor: HostTensor, array: Array) -> None:

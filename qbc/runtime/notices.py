@@ -35,6 +35,12 @@ def input_notices(tensor: HostTensor, array: npt.NDArray[Any], layout: str | Non
             f"input {tensor.name!r}: shape {list(array.shape)} fits both layouts, it is read as channel-last "
             "(infer_chw reads it as channel-first)"
         )
+    if tensor.dtype == "f32" and array.dtype.kind in "iu":
+        meaning = "codes + 128" if array.dtype.name == "uint8" else "codes"
+        yield (
+            f"input {tensor.name!r}: {array.dtype.name} values are read as {meaning} of the program, not as pixels or "
+            "numbers; outputs are codes when all inputs are"
+        )
     if array.dtype.kind == "f" and np.isnan(array).any():
         yield f"input {tensor.name!r} holds NaN, which is read as 0"
 

@@ -141,7 +141,7 @@ class Model:
         mode multi runs four images of a batch at once). Layout, batch axis and dtype of the outputs follow the inputs:
         float16 in, float16 out; int8 or uint8 codes in, the same out.
         `outputs` may be an empty list, or arrays to be filled. Where the shape of an input fits both layouts, it is
-        read as HWC with a warning; NaN is read as 0 with a warning. Each warning is given once.
+        read as HWC with a warning; codes get one, and NaN, which is read as 0. Each warning is given once.
         """
         _refuse_cache(cache_size, params)
         return deliver(self._infer(inputs, None), outputs)

@@ -60,6 +60,16 @@ def test_nan_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert [record.getMessage() for record in caplog.records] == ["input 'x' holds NaN, which is read as 0"]
 
 
+@pytest.mark.parametrize(("dtype", "meaning"), [("uint8", "codes + 128"), ("int8", "codes")])
+def test_integers_for_a_float_input(dtype: str, meaning: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    model = launched(saved(tmp_path / "m.mxq", 2))
+    with caplog.at_level(logging.WARNING, "qbcompiler.runtime"):
+        for _ in range(2):
+            model.infer_hwc(np.full((2, 2, 2), 5, dtype))
+    (record,) = caplog.records
+    assert f"input 'x': {dtype} values are read as {meaning} of the program, not as pixels" in record.getMessage()
+
+
 def run(path: Path, array: np.ndarray[Any, Any], capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
     np.save(path.parent / "x.npy", array)
     run_program(str(path), [str(path.parent / "x.npy")], path.parent, 2)
