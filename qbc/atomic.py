@@ -23,10 +23,15 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open `path` for writing; the file replaces the old one when the block ends, and nothing is left when it fails.
 
     On Linux the bytes go to an unnamed file, so even a killed process leaves nothing behind (when an old file is
-    replaced, but for the instant between two system calls; `check_writable` removes what it left then). Raises
-    OUTPUT_WRITE_ERROR naming the path when it cannot be written, or is no regular file.
+    replaced, but for the instant between two system calls; `check_writable` removes what it left then). A character
+    device such as `/dev/null` stays and gets the bytes at the end. Raises OUTPUT_WRITE_ERROR naming the path when it
+    cannot be written, or is neither a regular file nor such a device.
     """
     target = Path(path)
+    if is_device(target):
+        with _device_write(target) as handle:
+            yield handle
+        return
     try:
         handle, temporary = _open_temporary(target)
     except OSError as error:
@@ -54,6 +59,29 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         _unfinished.discard(temporary)
 
 
+@contextmanager
+def _device_write(target: Path) -> Iterator[BinaryIO]:
+    """Collect bytes and copy them to a device, which cannot seek."""
+    from tempfile import TemporaryFile
+
+    with TemporaryFile() as collected:
+        yield collected
+        collected.seek(0)
+        try:
+            with target.open("wb") as device:
+                shutil.copyfileobj(collected, device)
+        except OSError as error:
+            raise _write_error(target, error) from None
+
+
+def is_device(path: Path) -> bool:
+    """Return whether `path` is a character device: something to write to that keeps no file."""
+    try:
+        return path.is_char_device()
+    except OSError:  # a name that no file can have; whoever writes it says so
+        return False
+
+
 def check_writable(path: Path) -> None:
     """Raise OUTPUT_WRITE_ERROR before any work when a file cannot be written at `path`.
 
@@ -65,14 +93,17 @@ def check_writable(path: Path) -> None:
         problem = error.strerror or str(error)
     if problem is not None:
         raise QBCompilerError(f"cannot write {str(path)!r}: {problem}", code="OUTPUT_WRITE_ERROR")
-    _remove_abandoned(path)
+    if not is_device(path):
+        _remove_abandoned(path)
 
 
 def _obstacle(path: Path) -> str | None:
     if path.is_dir():
         return "it is a directory"
+    if is_device(path):
+        return None if os.access(path, os.W_OK) else "it is not writable"
     if path.exists() and not path.is_file():
-        return "it is not a regular file"  # replacing a device or a pipe would remove it
+        return "it is not a regular file"  # replacing a pipe would remove it
     if not path.parent.is_dir():
         return f"directory {str(path.parent)!r} does not exist"
     if not os.access(path.parent, os.W_OK):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from qbc.atomic import write_file
+from qbc.atomic import is_device, write_file
 from qbc.dialects.blob.handles import blob_keys
 from qbc.driver.blobs import sidecar
 from qbc.driver.context import DriverContext
@@ -19,10 +19,11 @@ SPLIT_LINE = "// -----\n"
 
 
 def save_weights(module: ModuleOp, ctx: DriverContext, options: Namespace) -> None:
-    """Write the weights of a module to `--blobs DIR`, else beside the file of `-o`; stdout has no place for them."""
+    """Write the weights of a module to `--blobs DIR`, else beside the file of `-o`; stdout and devices have none."""
     if options.blobs is not None and not blob_keys(module):
         ctx.notice("--blobs has no effect: the result names no weights")
-    directory = options.blobs or (None if options.output == "-" else sidecar(Path(options.output)))
+    has_place = options.output != "-" and not is_device(Path(options.output))
+    directory = options.blobs or (sidecar(Path(options.output)) if has_place else None)
     if directory is not None:
         save_blobs(module, ctx, directory)
 

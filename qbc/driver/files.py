@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
-from qbc.atomic import write_file
+from qbc.atomic import is_device, write_file
 from qbc.dialects.blob.handles import blob_keys
 from qbc.driver.blobs import sidecar, write_blobs
 from qbc.driver.context import DriverContext
@@ -157,9 +157,10 @@ def add_sidecar(path: Path, ctx: DriverContext) -> None:
 
 
 def write_ir(module: ModuleOp, ctx: CompileContext, path: Path) -> None:
-    """Write IR text to `path` and the blobs it names to the directory beside it."""
+    """Write IR text to `path` and the blobs it names to the directory beside it; a device has nothing beside it."""
     write_file(path, print_ir(module))
-    save_blobs(module, ctx, sidecar(path))
+    if not is_device(path):
+        save_blobs(module, ctx, sidecar(path))
 
 
 def save_blobs(module: ModuleOp, ctx: CompileContext, directory: Path) -> None:

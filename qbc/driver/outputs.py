@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from qbc.atomic import check_writable
+from qbc.atomic import check_writable, is_device
 from qbc.errors import ArgumentError
 
 # The suffixes of a file that ends a compilation, by the last phase.
@@ -29,7 +29,8 @@ KINDS = {
 def check_files(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     """Raise ARGUMENT_ERROR when an output is a file that the run reads, or when two outputs are one file.
 
-    Entries that are no paths (None, arrays in memory) are passed over. Files are compared as files, not as names.
+    Entries that are no paths (None, arrays in memory) and devices such as /dev/null are passed over. Files are compared
+    as files, not as names.
     """
     read = [Path(entry) for entry in inputs if isinstance(entry, str | Path)]
     written: list[Path] = []
@@ -37,6 +38,8 @@ def check_files(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         if not isinstance(entry, str | Path):
             continue
         path = Path(entry)
+        if is_device(path):
+            continue
         if any(_same(path, other) for other in read):
             raise ArgumentError(f"{str(path)!r} is read by this run and cannot be written", hint="name another file")
         if any(_same(path, other) for other in written):
@@ -47,7 +50,7 @@ def check_files(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
 def check_suffix(path: Path, allowed: Sequence[str], notice: Callable[[str], None]) -> None:
     """Raise ARGUMENT_ERROR when the suffix of an output promises another format; a suffix of no format is a notice."""
     suffix = path.suffix.lower()
-    if suffix in allowed:
+    if suffix in allowed or is_device(path):
         return
     content = KINDS[allowed[0]]
     if suffix in KINDS:

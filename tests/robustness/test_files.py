@@ -12,6 +12,8 @@ import numpy as np
 import onnx
 import pytest
 
+from qbc.driver.opt import main as qbc_opt
+from qbcompiler.cli import main
 from tests.robustness.conftest import Fails, Files
 
 LIMIT_BYTES = 4096
@@ -102,15 +104,28 @@ def test_places_where_nothing_can_be_written(files: Files, fails: Fails, tmp_pat
     (tmp_path / "file").write_text("kept")
     (tmp_path / "directory.mblt").mkdir()
     os.mkfifo(tmp_path / "pipe.mblt")
-    places = ["file/out.mblt", "nowhere/out.mblt", "directory.mblt", "pipe.mblt", "x" * 300 + ".mblt", "/dev/null"]
+    places = ["file/out.mblt", "nowhere/out.mblt", "directory.mblt", "pipe.mblt", "x" * 300 + ".mblt"]
     before = sorted(tmp_path.iterdir())
     for place in places:
         error = fails("parse", "--model", files.model, "--output", tmp_path / place)
         assert error.startswith("ERROR [OUTPUT_WRITE_ERROR]"), place
     assert sorted(tmp_path.iterdir()) == before
-    assert (tmp_path / "pipe.mblt").is_fifo() and Path("/dev/null").is_char_device()
+    assert (tmp_path / "pipe.mblt").is_fifo()
     error = fails("run", "--mxq", files.mxq, "--output-dir", tmp_path / "file" / "out")
     assert error.startswith("ERROR [OUTPUT_WRITE_ERROR]")
+
+
+def test_a_device_takes_any_output(files: Files, capfd: pytest.CaptureFixture[str]) -> None:
+    """What goes to /dev/null is made and gone: the device stays, nothing appears beside it, no notice is given."""
+    null, before = Path("/dev/null"), set(os.listdir("/dev"))
+    data = ["--calib-data-path", str(files.samples), "--target-device", "aries-rb"]
+    both = ["--output", str(null), "--report", str(null), "--quiet"]
+    assert main(["parse", "--model", str(files.model), *both]) == 0
+    assert main(["quantize", "--mblt", str(files.mblt), *data, *both]) == 0
+    assert main(["quantize", "--mblt", str(files.mblt), *data, *both, "--compile-to", "lower"]) == 0
+    assert qbc_opt([str(files.mblt), "-o", str(null)]) == 0
+    assert "notice" not in capfd.readouterr().err
+    assert null.is_char_device() and set(os.listdir("/dev")) == before
 
 
 def test_full_disk(files: Files, tmp_path: Path) -> None:
