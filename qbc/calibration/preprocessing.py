@@ -69,7 +69,9 @@ class Preprocessing:
             raise QBCompilerError(
                 f"{path}: images need a preprocessing configuration for the float input {spec.name!r}",
                 code="INVALID_CALIBRATION_DATA",
-                hint="set preprocessing (resize, centerCrop, normalize, ...), or save preprocessed arrays as .npy",
+                hint="say how a picture becomes an input: by a preset (--config-preset classification_torchvision, "
+                "yolo_640, ...) or a section preprocessing (--compile-config FILE), as docs/calibration.md shows; or "
+                "save arrays as .npy",
             )
         pipeline = pipeline or InputPipeline()
         array: Array = read_image(path, self._channels(pipeline, spec), notice)

@@ -78,7 +78,7 @@ def _resize_opencv(array: Array, height: int, width: int, mode: str) -> Array:
         raise QBCompilerError(
             "resizing with the backend opencv needs OpenCV, which is not installed",
             code="RESOURCE_ERROR",
-            hint="install opencv-python-headless, or choose the backend torch or pil",
+            hint="pip install 'qbcompiler[images]', or choose the backend torch or pil",
         ) from None
 
     method = {"bilinear": cv2.INTER_LINEAR, "nearest": cv2.INTER_NEAREST, "bicubic": cv2.INTER_CUBIC}[mode]
