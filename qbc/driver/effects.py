@@ -54,11 +54,12 @@ class Effects:
         if self.options.backend is not None and not is_source_model(self.source):
             yield f"backend has no effect: {str(self.source)!r} is no source model"
         if self.options.target is not None and self._records_no_target():
-            yield f"target_device has no effect: {self._why('quantize')}, and IR text records no target"
+            yield f"target_device has no effect on the file: {self._why('quantize')}, and IR text records no target"
         if self.options.preview is not None and "convert" not in self.phases:
             yield f"output_subgraph_path has no effect: {self._why('convert')}"
         if "quantize" not in self.phases:
             yield from (f"{name} has no effect: {self._why('quantize')}" for name in self._data_arguments())
+        yield from self._lost_record()
         yield from self._settings()
         yield from self._pictures()
         yield from self._passes()
@@ -70,6 +71,17 @@ class Effects:
 
     def _records_no_target(self) -> bool:
         return PHASES.index(self.phases[-1]) < PHASES.index("quantize") and self.output.suffix.lower() == ".mlir"
+
+    def _lost_record(self) -> Iterator[str]:
+        """Tell what a snapshot that is made of IR text cannot record: the text does not say where it comes from."""
+        if self.source.suffix.lower() != ".mlir" or self.output.suffix.lower() == ".mlir":
+            return
+        before = PHASES[: PHASES.index(self.phases[0])]
+        lost = ["the source model"]
+        lost += ["the samples"] if "quantize" in before else []
+        lost += ["the passes before"] if before else []
+        parts = " and ".join(lost)
+        yield f"the record of {str(self.output)!r} is without {parts}: IR text does not say where it comes from"
 
     def _check_shapes(self) -> None:
         """Refuse shapes of inputs that a snapshot has otherwise; equal ones change nothing."""

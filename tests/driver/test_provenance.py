@@ -246,3 +246,24 @@ def test_a_pipeline_text_beside_the_preset_changes_no_origin(tmp_path: Path) -> 
     options = CompileOptions(target="aries-rb", calibration=SAMPLES, compile_config=saved)
     _, ctx = quantized(tmp_path / "m.mblt", options)
     assert not any("origin" in notice for notice in ctx.notices)
+
+
+@pytest.mark.parametrize(("phase", "lost"), [("import", 1), ("convert", 2), ("quantize", 3), ("lower", 3)])
+def test_what_text_cannot_say_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], phase: str, lost: int
+) -> None:
+    text, output = tmp_path / "text.mlir", tmp_path / "a.mxq"
+    data = ["--calib-data-path", str(write_samples(tmp_path / "samples")), "--quiet"]
+    assert (
+        main(["compile", "--model", str(digits_model_path()), "--compile-to", phase, "--output", str(text), *data]) == 0
+    )
+    assert "the record of" not in capsys.readouterr().err  # text has no record
+    assert main(["compile", "--compile-from", str(text), "--output", str(output), *data]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "the record of" in line]
+    assert len(told) == 1
+    parts = told[0].partition(" is without ")[2].partition(":")[0].split(" and ")
+    assert parts == [*("the source model", "the samples", "the passes before")] if lost == 3 else len(parts) == lost
+    record = read_provenance(output)
+    assert record is not None and record["source"]["format"] == "mlir"
+    assert "samples" not in record["notices"] and not any(str(tmp_path) in notice for notice in record["notices"])
+    assert ("calibration" in record) == (lost < 3)
