@@ -70,7 +70,8 @@ ERROR_PAGES: dict[str, ErrorPage] = {
     ),
     "UNSUPPORTED_OP": ErrorPage(
         "Operators have no form on the NPU, or not with these attributes and shapes. All of them are listed, each "
-        "with the reason. `qbcompiler validate --model FILE` shows the same list before anything is compiled.",
+        "with the reason. Or the chosen device cannot run them: it lacks a unit, or a size is beyond its limits. "
+        "`qbcompiler validate --model FILE --target-device NAME` shows the same lists before anything is compiled.",
         "qbcompiler compile --model other.onnx --output a.mxq --use-random-calib",
         "ERROR [UNSUPPORTED_OP]: 1 operation cannot run on the NPU: determinant: Det: no mblt form "
         "[node 'determinant'] (Change these parts of the model; running them on the host (cpu_offload) is "
