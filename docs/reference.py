@@ -131,6 +131,10 @@ def presets_page() -> str:
         entry = preset_entry(name)
         base = f" Based on `{entry['base']}`." if entry["base"] else ""
         parts.append(f"## {name}\n\n{entry['description']}{base}\n")
+        if entry["missing"]:
+            parts.append(f"**Cannot compile yet.** Not available in this version: {'; '.join(entry['missing'])}.\n")
+        if "backend: opencv" in config_text(entry["config"], as_yaml=True):
+            parts.append("Needs OpenCV: `pip install 'qbcompiler[images]'`.\n")
         if entry["config"]:
             parts.append(f"```yaml\n{config_text(entry['config'], as_yaml=True)}```\n")
         if entry["base"] is None:

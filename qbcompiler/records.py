@@ -11,9 +11,16 @@ INDENT = "  "
 SHOWN_SAMPLES = 3
 
 
-def record_text(kind: str, format_version: int, manifest: Mapping[str, Any] | None) -> str:
-    """Return the text of `info`: one line a fact, then notices, the settings that were changed, and the pipeline."""
+def record_text(
+    kind: str, format_version: int, manifest: Mapping[str, Any] | None, interface: Mapping[str, Any] | None = None
+) -> str:
+    """Return the text of `info`: one line a fact, then notices, the settings that were changed, and the pipeline.
+
+    `interface` is what an executable takes and gives (`qbc.driver.interface`), empty or None for a graph.
+    """
     head = [("file", f"{kind}, format version {format_version}")]
+    for what, key in (("takes", "inputs"), ("gives", "outputs")):
+        head += [(what, _value(row)) for row in (interface or {}).get(key, [])]
     if manifest is None:
         return _facts([*head, ("record", "none")])
     parts = [_facts([*head, *_lines(manifest)])]
@@ -21,6 +28,16 @@ def record_text(kind: str, format_version: int, manifest: Mapping[str, Any] | No
     parts += _block("settings that differ from the defaults", _changed(manifest["config"]))
     parts += _block("pipeline", [manifest["pipeline"]])
     return "\n\n".join(parts)
+
+
+def _value(row: Mapping[str, Any]) -> str:
+    """Return one input or output of an executable: `image: uint8 64x64x3, codes int8, scale 0.0078, zero point 0`."""
+    scales = row["scales"]
+    encoding = f"scale {scales[0]:.9g}" if len(scales) == 1 else f"{len(scales)} scales up to {max(scales):.9g}"
+    host = f"{row['name']}: {row['dtype']} {shape_text(row['shape'])}"
+    if row["dtype"] == "int32":
+        return f"{host}, integers as they are"
+    return f"{host}, codes {row['codes']}, {encoding}, zero point {row['zero_point']}"
 
 
 def _facts(facts: list[tuple[str, str]]) -> str:
@@ -57,7 +74,7 @@ def _provenance(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "weight file", _file(entry)
     if graph:
         for entry in graph["inputs"]:
-            yield "input", f"{entry['name']} {shape_text(entry['shape'])} {entry['type']}"
+            yield "source input", f"{entry['name']} {shape_text(entry['shape'])} {entry['type']}"
         yield "graph", f"sha256 {graph['sha256']}"
     if "calibration" in record:
         yield "calibration", _calibration(record["calibration"])

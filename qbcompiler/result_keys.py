@@ -43,6 +43,10 @@ _MANIFEST = {
     "reports": "conversion, removed source nodes, latency",
     "preview": "whether it is for viewing only",
 }
+_INTERFACE = {
+    "inputs": "of an .mxq: name, shape, dtype, codes, scales, zero_point of what it takes",
+    "outputs": "of an .mxq: the same of what it gives",
+}
 _PROVENANCE = {
     **{key: text for key, text in _MANIFEST.items() if key not in ("provenance", "reports", "preview")},
     "record_version": "version of the next keys",
@@ -55,7 +59,11 @@ RESULTS = (
     ResultKeys("print-pipeline", "compile, parse or quantize with --print-pipeline", {"pipeline": "the text"}),
     ResultKeys("dump-config", "with --output", _OUTPUT),
     ResultKeys("dump-config", "without", {"config": "the configuration"}),
-    ResultKeys("presets", "", {"presets": "name, base, description and config of each"}),
+    ResultKeys(
+        "presets",
+        "",
+        {"presets": "name, base, description, config and missing (features that are not available) of each"},
+    ),
     ResultKeys(
         "check",
         "",
@@ -84,7 +92,7 @@ RESULTS = (
         },
     ),
     ResultKeys("completion", "", {"shell": "the shell", "script": "the text"}),
-    ResultKeys("info", "FILE, --mxq FILE, or --json", _MANIFEST),
+    ResultKeys("info", "FILE, --mxq FILE, or --json", {**_MANIFEST, **_INTERFACE}),
     ResultKeys("info", "--mblt FILE", _PROVENANCE),
     ResultKeys("info", "--layers, --map", _LAYERS),
     ResultKeys("info", "--check-source", {"source": "the model", "matches": "true (else there is an error)"}),

@@ -14,7 +14,8 @@ from qbc.errors import ArgumentError, QBCompilerError, counted
 
 
 def list_presets() -> list[dict[str, Any]]:
-    """Return every preset as a dictionary: `name`, `base` (or None), `description`, `config` (its own, grouped).
+    """Return every preset as a dictionary: `name`, `base` (or None), `description`, `config` (its own, grouped) and
+    `missing`, the features that it needs and this version lacks (a preset with any cannot compile yet).
 
     Files of the user (QBCOMPILER_PRESETS) that are no presets are left out, with a warning each.
     """
@@ -50,13 +51,21 @@ def preset_problems() -> list[str]:
 def preset_entry(name: str) -> dict[str, Any]:
     """Return one preset as `list_presets` does; raises ArgumentError for an unknown name."""
     from qbc.config.checks import checked
+    from qbc.config.fields import missing_features
     from qbc.config.model import CompileConfig, grouped
     from qbc.pipelines.phases import load_preset
 
     preset = load_preset(name)
     own = checked(CompileConfig, preset.own_config, where=f"preset {name}")
     config = grouped(own.model_dump(by_alias=True, mode="json", exclude_unset=True))
-    return {"name": preset.name, "base": preset.base, "description": preset.description, "config": config}
+    missing = missing_features(CompileConfig.from_preset(name))
+    return {
+        "name": preset.name,
+        "base": preset.base,
+        "description": preset.description,
+        "config": config,
+        "missing": missing,
+    }
 
 
 def default_config(preset: str | None = None) -> dict[str, Any]:

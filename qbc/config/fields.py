@@ -195,12 +195,21 @@ def check_features(config: CompileConfig) -> list[str]:
     """Return the notices that a configuration causes; raises UNSUPPORTED_FEATURE that names refused fields."""
     changed = changed_fields(config)
     active = [path for path in changed if is_active(config, path)]
-    absent = [path for path in active if treatment(path).kind == "refused"]
+    absent = _absent_fields(config)
     if absent:
         raise _absent(absent)
     texts = [f"{key_of(path)} ({treatment(path).text})" for path in active if treatment(path).kind == "notice"]
     texts += [f"{key_of(path)} (its section is switched off by apply)" for path in changed if path not in active]
     return [f"accepted without effect: {', '.join(texts)}"] if texts else []
+
+
+def missing_features(config: CompileConfig) -> list[str]:
+    """Return the features that a configuration asks for and this version lacks: what `check_features` refuses."""
+    return list(dict.fromkeys(treatment(path).text for path in _absent_fields(config)))
+
+
+def _absent_fields(config: CompileConfig) -> list[str]:
+    return [path for path in changed_fields(config) if is_active(config, path) and treatment(path).kind == "refused"]
 
 
 def _absent(paths: list[str]) -> QBCompilerError:

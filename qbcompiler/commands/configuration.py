@@ -44,13 +44,19 @@ def _preset_table(entries: list[dict[str, Any]]) -> str:
     from qbcompiler.console import table
 
     rows = [(entry["name"], entry["base"] or "", entry["description"]) for entry in entries]
-    return table(("preset", "base", "description"), rows)
+    lines = [table(("preset", "base", "description"), rows)]
+    missing = [f"  {entry['name']}: {'; '.join(entry['missing'])}" for entry in entries if entry["missing"]]
+    if missing:
+        lines += ["", "cannot compile yet, for lack of", *missing]
+    return "\n".join(lines)
 
 
 def _one_preset(entry: dict[str, Any]) -> str:
     from qbc.config.files import config_text
 
-    return config_text(entry, as_yaml=True).rstrip()
+    missing = f"# cannot compile yet, not available: {'; '.join(entry['missing'])}\n" if entry["missing"] else ""
+    own = {key: value for key, value in entry.items() if key != "missing"}  # what a preset file may hold
+    return missing + config_text(own, as_yaml=True).rstrip()
 
 
 def check(options: argparse.Namespace) -> int:
@@ -68,7 +74,7 @@ def _capability_text(found: dict[str, Any]) -> str:
         if isinstance(value, dict):
             value = [f"{name} {text}" for name, text in value.items()]
         between = "; " if key == "problems" else ", "  # these are sentences
-        lines.append(f"{key}: {between.join(map(str, value)) if isinstance(value, list) else value}")
+        lines.append(f"{key}: {between.join(map(str, value)) or 'none' if isinstance(value, list) else value}")
     return "\n".join(lines)
 
 

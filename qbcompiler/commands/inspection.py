@@ -23,12 +23,14 @@ def info(options: argparse.Namespace) -> int:
     from qbcompiler.tools import provenance_of, read_record
 
     kind, version, manifest = read_record(path)
+    interface = _interface(path) if kind == ".mxq" else {}
+    complete = {**(manifest or {}), **interface} or None
     if options.file is not None and not options.json:
         from qbcompiler.records import record_text
 
-        channel().result("info", manifest, lambda: record_text(kind, version, manifest))
+        channel().result("info", complete, lambda: record_text(kind, version, manifest, interface))
         return 0
-    shown = manifest if options.mblt is None else provenance_of(manifest)
+    shown = complete if options.mblt is None else provenance_of(manifest)
     channel().result("info", shown, lambda: _json(shown))
     return 0
 
@@ -41,6 +43,12 @@ def _check_source(path: Path, model: Path) -> int:
     check_source({} if manifest is None else manifest["provenance"], model)
     channel().result("info", {"source": str(model), "matches": True}, f"{model} is the source model of {path}")
     return 0
+
+
+def _interface(path: Path) -> dict[str, Any]:
+    from qbc.driver.interface import interface_of
+
+    return interface_of(path)
 
 
 def _json(data: Any) -> str:

@@ -281,6 +281,26 @@ def test_error_paths_do_not_load_torch(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
 
 
+@pytest.mark.parametrize("entry", qbcompiler.list_presets(), ids=lambda entry: entry["name"])
+def test_presets_that_are_refused_say_so(
+    entry: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`missing` of a preset and the refusal of a compilation name the same features, in lists and on the page."""
+    call = ["compile", "--model", str(MODEL), "--config-preset", entry["name"], "--print-pipeline"]
+    assert (main(call) == 0) == (entry["missing"] == [])
+    error = capsys.readouterr().err
+    assert all(feature in error for feature in entry["missing"])
+    page = (Path(__file__).parents[2] / "docs" / "presets.md").read_text()
+    section = page.partition(f"## {entry['name']}\n")[2].partition("\n## ")[0]
+    assert ("Cannot compile yet" in section) == bool(entry["missing"])
+    assert main(["presets", "--name", entry["name"]]) == 0
+    shown = capsys.readouterr().out
+    if entry["base"] is None:  # only `default`, whose pipelines are not shown
+        return
+    (tmp_path / "copy.yaml").write_text(shown)
+    assert qbcompiler.CompileConfig.from_preset(str(tmp_path / "copy.yaml"))
+
+
 def test_a_file_that_is_no_preset_hides_no_other(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -114,7 +114,7 @@ def test_json_lines_of_small_commands(
     started, result, finished = json_lines(capsys)
     assert started == {"version": 1, "kind": "status", "command": "presets", "status": "started"}
     assert {entry["name"] for entry in result["data"]["presets"]} >= {"llm", "yolo_640"}
-    assert set(result["data"]["presets"][0]) == {"name", "base", "description", "config"}
+    assert set(result["data"]["presets"][0]) == {"name", "base", "description", "config", "missing"}
     assert finished["status"] == "finished"
 
 

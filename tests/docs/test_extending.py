@@ -130,7 +130,7 @@ def test_lists_know_the_parts(acme: Path, capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out.split()[-1] == "acme-one"
     assert qbcompiler(["check"]) == 0
     shown = capsys.readouterr().out
-    assert "backends: onnx, acme\n" in shown and "problems: \n" in shown
+    assert "backends: onnx, acme\n" in shown and "problems: none\n" in shown
     assert "pass 'acme-expand-double' of acme-qbc 1.0, dialect 'acme' of acme-qbc 1.0" in shown
 
 
