@@ -17,13 +17,14 @@ from qbc.driver.context import make_context
 from qbc.driver.files import read_module
 from qbc.driver.inspect import shape_differences
 from qbc.driver.plan import CompileOptions
+from qbc.driver.precision import precision_table
 from qbc.errors import QBCompilerError
 from qbc.passes.capabilities import breaches
 from qbc.passes.mblt.mblt_check_target import target_breaches
 from qbc.passes.npu.constraints import demand_of
 from qbc.passes.npu.programs import commands
 from qbc.targets import load_target
-from qbcompiler import mxq_compile, validate_model
+from qbcompiler import mxq_compile, read_provenance, validate_model
 from qbcompiler.cli import main
 
 
@@ -247,3 +248,29 @@ def test_shapes_are_compared_in_the_layout_of_the_source() -> None:
     (found,) = shape_differences(side([20, 1, 1], [1, 5]), side([57600, 1, 1], [1, 5]))
     assert found == {"name": "y0", "expected": [20, 1, 1], "found": [57600, 1, 1]}
     assert shape_differences(side([1, 5]), side([5]))
+
+
+@pytest.mark.parametrize(("device", "wide"), [("aries-rb", 1), ("regulus-ra", 0)])
+def test_no_table_gets_16_bits_by_itself_where_the_device_has_no_unit_for_it(
+    tmp_path: Path, device: str, wide: int
+) -> None:
+    random = np.random.default_rng(0)
+    weights = [
+        numpy_helper.from_array((4 * random.normal(size=(4, 3, 3, 3))).astype(np.float32), "w"),
+        numpy_helper.from_array(random.normal(size=(4, 4, 1, 1)).astype(np.float32), "v"),
+    ]
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], "conv"),
+        helper.make_node("Exp", ["a"], ["b"], "grow"),
+        helper.make_node("Conv", ["b", "v"], ["y"], "out"),
+    ]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 8])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4, 6, 6])]
+    path, output = tmp_path / "grow.onnx", tmp_path / "grow.mxq"
+    graph = helper.make_graph(nodes, "grow", inputs, outputs, weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
+    mxq_compile(str(path), device, use_random_calib=True, save_path=str(output))
+    told = [notice for notice in read_provenance(output)["notices"] if "16-bit tables" in notice]  # type: ignore[index]
+    assert [notice.endswith(": conv") for notice in told] == [True] * (1 - wide)
+    rows = [row for row in precision_table(output) if row["name"] == "grow"]
+    assert sum(16 in row["input_bits"] for row in rows) == wide

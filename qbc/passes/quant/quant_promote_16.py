@@ -14,6 +14,7 @@ from qbc.dialects import quant
 from qbc.dialects.quant import ParamsOp, ParamTable
 from qbc.dialects.quant.base import number
 from qbc.passes.base import CompileContext, ModulePass, array_of, check_options
+from qbc.passes.capabilities import Demand, function_unit
 from qbc.passes.quant.kept_statistics import INVERSE_VARIANCE
 from qbc.passes.quant.macs import multiply_accumulates
 from qbc.passes.quant.row_ranges import lookups_of, promote_row, range_of, value_names
@@ -45,7 +46,8 @@ class QuantPromote16(ModulePass):
        above the error of 8-bit codes, the lowest first, while the multiplications they add (as many again as their
        readers have) stay within the share `mac_budget` of the whole graph.
 
-    Rows with an encoding that the graph fixes are left alone. The range of a promoted row covers its extremes, that of
+    Rows with an encoding that the graph fixes are left alone, and rows that table lookups read where the target has no
+    unit for 16-bit tables. The range of a promoted row covers its extremes, that of
     a lookup stays (rule 3).
 
     ```mlir
@@ -70,8 +72,12 @@ class QuantPromote16(ModulePass):
     def run(self, op: ModuleOp, ctx: CompileContext) -> None:
         table = ParamTable(op)
         promoted: dict[str, tuple[ParamsOp, str]] = {}
+        refused: dict[str, Any] = {}
         for row, rule in self._proposals(op, table, ctx):
             if row.is_fixed or row.bits == "i16":
+                continue
+            if _needs_missing_unit(table, row, ctx):
+                refused[row.row_name] = _nodes(table, row)
                 continue
             promoted.setdefault(row.row_name, (row, rule))
         for row, rule in promoted.values():
@@ -81,6 +87,9 @@ class QuantPromote16(ModulePass):
             promote_row(table, row, ctx.store, keep_range=False)
             promoted[row.row_name] = (row, "products")
             ctx.count("products")
+        if refused:
+            names = ", ".join(name for nodes in refused.values() for name in nodes)
+            ctx.notice(f"{ctx.target.name} has no unit for 16-bit tables: values of lookups stay at 8 bits: {names}")
         ctx.report["promoted"] = [
             {"row": row.row_name, "rule": rule, "nodes": _nodes(table, row)} for row, rule in promoted.values()
         ]
@@ -134,6 +143,8 @@ class QuantPromote16(ModulePass):
             encoding, members = row.encoding, table.members(row)
             if encoding is None or row.bits == "i16" or row.is_fixed or _is_graph_input(members):
                 continue
+            if _needs_missing_unit(table, row, ctx):
+                continue
             cost = sum(multiply_accumulates(use.operation) for member in members for use in member.uses)
             low, high = code_limits(encoding)
             found = [
@@ -178,6 +189,13 @@ class QuantPromote16(ModulePass):
                 if coarse < self.sqnr and fine > coarse + WORTHWHILE_GAIN_DB:
                     return True
         return False
+
+
+def _needs_missing_unit(table: ParamTable, row: ParamsOp, ctx: CompileContext) -> bool:
+    """Return whether 16-bit codes of a row would be read by a table that the target cannot run."""
+    if ctx.target is None or function_unit(Demand(function_unit=True), ctx.target) is None:
+        return False
+    return any(isinstance(use.operation, quant.LutOp) for member in table.members(row) for use in member.uses)
 
 
 def _is_graph_input(members: Sequence[SSAValue]) -> bool:
