@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from qbc.calibration.arrays import ARRAY_SUFFIXES, read_named_arrays, read_named_shapes
 from qbc.calibration.inputs import InputSpec, Notice, sample_error, stack_length, tell_layout
-from qbc.calibration.preprocessing import Preprocessing
+from qbc.calibration.preprocessing import Preprocessing, no_pipeline
 from qbc.errors import QBCompilerError
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"})
@@ -111,6 +111,34 @@ def _exists(path: Path) -> bool:
         raise sample_error(f"{str(path)[:200]}: {error.strerror}") from None
 
 
+def check_paths(data: Any, *, takes_pictures: bool) -> None:
+    """Raise INVALID_CALIBRATION_DATA for a path that does not exist, before the model is read.
+
+    Without `takes_pictures` (nothing says how a picture becomes an input) a picture, or a directory whose samples are
+    pictures, is refused too. What is no path, and what lists name, is checked when samples are read.
+    """
+    for item in data if isinstance(data, list | tuple) else [data]:
+        if not isinstance(item, str | Path):
+            continue
+        path = Path(item)
+        if not _exists(path):
+            raise _missing(path)
+        picture = None if takes_pictures else _first_picture(path)
+        if picture is not None:
+            raise no_pipeline(picture)
+
+
+def _first_picture(path: Path) -> Path | None:
+    """Return the picture that is the first sample behind a path, None where that is something else."""
+    children = sorted(child for child in path.iterdir() if not child.name.startswith(".")) if path.is_dir() else [path]
+    kinds = [_kind_of(child) for child in children]
+    return None if "array" in kinds or "image" not in kinds else children[kinds.index("image")]
+
+
+def _missing(path: Path) -> QBCompilerError:
+    return sample_error(f"{path}: no such file or directory", "check the calibration data path")
+
+
 def list_entries(path: Path, reading: Reading) -> list[Entry]:
     """Return the samples behind `path` in a fixed order.
 
@@ -118,7 +146,7 @@ def list_entries(path: Path, reading: Reading) -> list[Entry]:
     its rows, an image one sample, an array file one, or one per entry of a leading axis in front of the input shape.
     """
     if not _exists(path):
-        raise sample_error(f"{path}: no such file or directory", "check the calibration data path")
+        raise _missing(path)
     if path.is_dir():
         return [entry for file in _files_of(path, reading) for entry in list_entries(file, reading)]
     suffix = path.suffix.lower()

@@ -19,6 +19,15 @@ from qbc.letterbox import Size
 Array = npt.NDArray[Any]
 
 
+def no_pipeline(path: Path, purpose: str = "") -> QBCompilerError:
+    """Build the error about a picture for which nothing says how it becomes an input."""
+    return sample_error(
+        f"{path}: images need a preprocessing configuration{purpose}",
+        "say how a picture becomes an input: by a preset (--config-preset classification_torchvision, yolo_640, ...) "
+        "or a section preprocessing (--compile-config FILE), as docs/calibration.md shows; or save arrays as .npy",
+    )
+
+
 @dataclass(frozen=True)
 class FusedLetterbox:
     """A letterbox that the program does: it takes images of the size `source`, the network sees `target`."""
@@ -66,13 +75,7 @@ class Preprocessing:
         """
         pipeline = self.by_input.get(spec.name, self.default)
         if pipeline is None and not spec.is_uint8:
-            raise QBCompilerError(
-                f"{path}: images need a preprocessing configuration for the float input {spec.name!r}",
-                code="INVALID_CALIBRATION_DATA",
-                hint="say how a picture becomes an input: by a preset (--config-preset classification_torchvision, "
-                "yolo_640, ...) or a section preprocessing (--compile-config FILE), as docs/calibration.md shows; or "
-                "save arrays as .npy",
-            )
+            raise no_pipeline(path, f" for the float input {spec.name!r}")
         pipeline = pipeline or InputPipeline()
         array: Array = read_image(path, self._channels(pipeline, spec), notice)
         self._check_channels(array, spec, path)

@@ -146,6 +146,7 @@ class _Run:
     def run(self) -> CompileResult:
         check_source(self.source, self.options.backend)
         self._check_outputs()
+        self._check_data()
         module, base = self._open()
         self._record.begin(module)
         phases = tuple(phase for phase in self.phases if PHASES.index(phase) >= PHASES.index(first_phase(module)))
@@ -184,6 +185,18 @@ class _Run:
         for path in (self.output, options.preview, options.crash_reproducer):
             if path is not None:
                 check_writable(path)
+
+    def _check_data(self) -> None:
+        """Refuse calibration paths that cannot serve before the model is read; text may be past their use."""
+        data, config = self.plan.calibration, self.plan.config
+        if data is None or "quantize" not in self.phases or self.source.suffix.lower() == ".mlir":
+            return
+        if self._loads_statistics():
+            return
+        from qbc.calibration.files import check_paths
+
+        prepared = config is not None and (config.preprocessing.apply or config.uint8_input.apply)
+        check_paths(data, takes_pictures=prepared or self.plan.edited is not None)
 
     def _open(self) -> tuple[ModuleOp, Manifest]:
         """Read the input; the manifest is the one of a snapshot, or a new one for a source model."""
