@@ -15,7 +15,10 @@ def progress_printer(*, quiet: bool, verbose: bool = False) -> EventSink:
     """
     terminal = sys.stderr.isatty() and not verbose
 
+    total = 0  # steps of the run, as the last phase said
+
     def show(event: Event) -> None:
+        nonlocal total
         if event.kind == "notice":
             clear = "\r\033[K" if terminal and not quiet else ""
             sys.stderr.write(f"{clear}notice: {event.name}\n")
@@ -31,7 +34,10 @@ def progress_printer(*, quiet: bool, verbose: bool = False) -> EventSink:
         elif event.kind == "pass" and verbose:
             sys.stderr.write(f"[{event.done + 1}/{event.total}] {event.name}\n")
         elif event.kind == "phase" and not terminal:
+            total = event.total
             sys.stderr.write(f"[{event.done}/{event.total}] phase {event.name}\n")
+        elif event.kind == "write" and not terminal:
+            sys.stderr.write(f"[{total}/{total}] write {event.name}\n")
         elif event.kind == "result" and terminal:
             sys.stderr.write("\r\033[K")
 

@@ -77,13 +77,18 @@ def _latency(result: CompileResult, *, whole: bool) -> str:
         (layer["name"], layer["kind"], f"{layer['us']:.2f}", layer["bound"], f"{layer['macs'] / 1e6:.3f}")
         for layer in slowest
     ]
-    shown = f", the {len(rows)} slowest" if len(rows) < len(report["layers"]) else ""
+    count = len(report["layers"])
+    shown = (
+        f"the {len(rows)} slowest of {count} layers"
+        if len(rows) < count
+        else f"{counted(count, 'layer')}, slowest first"
+    )
     head = (
         f"latency on {report['target']}, core mode {report['mode']} ({report['what']}): "
         f"NPU {report['npu_ms']:.4f} ms, with host transfers {report['end_to_end_ms']:.4f} ms; "
         f"{report['macs'] / 1e6:.2f} M MACs, {human_bytes(report['dram_bytes'])} of external memory traffic"
     )
-    layers = f"{head}\nlayers{shown}\n{table(('layer', 'operation', 'us', 'bound by', 'M MACs'), rows)}"
+    layers = f"{head}\n{shown}\n{table(('layer', 'operation', 'us', 'bound by', 'M MACs'), rows)}"
     return f"{layers}\n{_modes(report)}" if "not_modelled" in report else layers
 
 
