@@ -52,6 +52,18 @@ def run(name: str) -> None:
             Path(file).write_text(next(body for _, note, body in blocks(name) if note == file))
 
 
+@pytest.mark.parametrize("page", sorted(TUTORIALS.glob("*.md")), ids=lambda page: page.stem)
+def test_files_are_named_before_they_are_shown(page: Path) -> None:
+    """Rendered pages hide what stands behind ```: the sentence before a file names it, before any command reads it."""
+    text = page.read_text()
+    for block in BLOCK.finditer(text):
+        language, name, _ = block.groups()
+        if language == "yaml" and name:
+            assert f"`{name}`" in text[: block.start()].rstrip().rsplit("\n\n", 1)[-1], name
+            readers = [command.start() for command in re.finditer(rf"^qbcompiler .*(config|preset) {name}", text, re.M)]
+            assert all(start > block.start() for start in readers), name
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in TUTORIALS.glob("*.md")))
 def test_tutorial(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
