@@ -88,20 +88,24 @@ def _extremes(value: SSAValue, ctx: CompileContext) -> F64:
 
     op = value.owner
     assert isinstance(op, Operation)
+    clamps = []
+    while isinstance(op, quant.RequantizeOp) and CHANNEL_EXTREMES not in op.attributes:
+        clamps.append(activation_bounds(op))
+        op = op.operands[0].owner
+        assert isinstance(op, Operation)
     if isinstance(op, quant.ConstantOp):
         constant = ChannelExtremes()
         constant.add(array_of(ctx, op.properties["value"]))
-        return constant.to_array()
-    found = op.attributes.get(CHANNEL_EXTREMES)
-    if found is None and isinstance(op, quant.RequantizeOp):
-        extremes = _extremes(op.operands[0], ctx)
-    elif found is None:
+        extremes = constant.to_array()
+    elif CHANNEL_EXTREMES not in op.attributes:
         raise pass_error(op, "has no extremes of channels", hint="run quant-collect before quant-output-scales")
     else:
-        extremes = array_of(ctx, found).astype(np.float64)
-    low, high = activation_bounds(op)
-    bounds = (-np.inf if low is None else low, np.inf if high is None else high)
-    return np.stack([*np.clip(extremes[:2], *bounds), extremes[2]])
+        extremes = array_of(ctx, op.attributes[CHANNEL_EXTREMES]).astype(np.float64)
+        clamps.append(activation_bounds(op))
+    for low, high in reversed(clamps):
+        bounds = (-np.inf if low is None else low, np.inf if high is None else high)
+        extremes = np.stack([*np.clip(extremes[:2], *bounds), extremes[2]])
+    return extremes
 
 
 def described(op: Operation) -> str:

@@ -68,27 +68,38 @@ def is_graph_output(table: ParamTable, row: ParamsOp) -> bool:
 
     A concatenation whose operands have rows of their own carries them to its row: those leave where that does.
     """
-    readers = [use.operation for member in table.members(row) for use in member.uses]
-    ends = [reader for reader in readers if not _moves_inside(reader, table, row)]
-    return bool(ends) and all(_leaves(reader, table) for reader in ends)
+    pending, seen = [row], {row}
+    while pending:
+        current = pending.pop()
+        ends = _ends(current, table)
+        nexts = [table.row_of(op.results[0]) for op in ends if isinstance(op, SHARED_BY_UNION)]
+        if not ends or not all(isinstance(op, (quant.DequantizeOp, *SHARED_BY_UNION)) for op in ends) or None in nexts:
+            return False
+        fresh = dict.fromkeys(found for found in nexts if found is not None and found not in seen)
+        seen.update(fresh)
+        pending.extend(fresh)
+    return True
 
 
-def _leaves(op: Operation, table: ParamTable) -> bool:
-    """Return whether an operation takes codes out of the graph, or to a row that leaves it."""
-    if isinstance(op, quant.DequantizeOp):
-        return True
-    result = table.row_of(op.results[0]) if isinstance(op, SHARED_BY_UNION) else None
-    return result is not None and is_graph_output(table, result)
+def _ends(row: ParamsOp, table: ParamTable) -> list[Operation]:
+    """Return what reads the values of a row, each once, without the data movement inside it."""
+    readers = dict.fromkeys(use.operation for member in table.members(row) for use in member.uses)
+    return [reader for reader in readers if not _moves_inside(reader, table, row)]
 
 
 def _holds_extremes(table: ParamTable, row: ParamsOp) -> bool:
     """Return whether a maximum or minimum over an axis reads the row, directly or after lookups."""
-    members = table.members(row)
-    if any(isinstance(member.owner, _EXTREMES) for member in members):
-        return True
-    lookups = [use.operation for member in members for use in member.uses if isinstance(use.operation, quant.LutOp)]
-    results = [table.row_of(lookup.results[0]) for lookup in lookups]
-    return any(result is not None and result is not row and _holds_extremes(table, result) for result in results)
+    pending, seen = [row], {row}
+    while pending:
+        members = list(table.members(pending.pop()))
+        if any(isinstance(member.owner, _EXTREMES) for member in members):
+            return True
+        lookups = [use.operation for member in members for use in member.uses if isinstance(use.operation, quant.LutOp)]
+        results = [table.row_of(lookup.results[0]) for lookup in lookups]
+        fresh = dict.fromkeys(result for result in results if result is not None and result not in seen)
+        seen.update(fresh)
+        pending.extend(fresh)
+    return False
 
 
 def set_range(table: ParamTable, row: ParamsOp, low: float, high: float, storage: str, *, asymmetric: bool) -> None:

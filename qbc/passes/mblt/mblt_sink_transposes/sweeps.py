@@ -200,11 +200,11 @@ class Sweeper:
 
     def _transposed(self, value: SSAValue, permutation: Axes) -> SSAValue:
         """Return `value` transposed: itself, a transposed constant, or a transpose behind its definition."""
-        owner = value.owner
+        while not is_identity(permutation) and isinstance(owner := value.owner, TransposeOp):
+            value, permutation = owner.operands[0], compose(owner.ints("permutation"), permutation)
         if is_identity(permutation):
             return value
-        if isinstance(owner, TransposeOp):
-            return self._transposed(owner.operands[0], compose(owner.ints("permutation"), permutation))
+        owner = value.owner
         if isinstance(owner, ConstantOp):
             made = permuted_constant(owner, permutation, self.ctx)
             self._insert_behind(made, value)

@@ -70,12 +70,16 @@ def _byte_factor(value: SSAValue) -> float | None:
 
 def _interpolates_bytes(op: object) -> bool:
     """Return whether `op` takes pixels between the pixels of a uint8 input: they are bytes again, to half a level."""
-    if not isinstance(op, quant.ResizeOp) or text(op, "mode") != "linear":
+    if not _is_linear_resize(op):
         return False
-    source = op.operands[0]
-    while isinstance(owner := source.owner, SHARED_BY_MOVEMENT) or _interpolates_bytes(owner):
+    source = cast("Operation", op).operands[0]
+    while isinstance(owner := source.owner, SHARED_BY_MOVEMENT) or _is_linear_resize(owner):
         source = cast("Operation", owner).operands[0]
     return _byte_factor(source) is not None
+
+
+def _is_linear_resize(op: object) -> bool:
+    return isinstance(op, quant.ResizeOp) and text(op, "mode") == "linear"
 
 
 def _separate_bytes(members: Sequence[SSAValue]) -> bool:
