@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper, save
+from onnx import TensorProto, helper, load, numpy_helper, save
 
 from qbc.errors import QBCompilerError
 from qbc.frontends.onnx import import_onnx
@@ -32,3 +32,14 @@ def test_impossible_scales(factor: float, tmp_path: Path) -> None:
 
 def test_ordinary_scales(tmp_path: Path) -> None:
     import_onnx(_model(tmp_path / "m.onnx", [1.0, 1.0, 2.0, 0.5]), BlobStore())
+
+
+def test_damaged_scales(tmp_path: Path) -> None:
+    path = _model(tmp_path / "m.onnx", [1.0, 1.0, 2.0, 0.5])
+    model = load(path)
+    del model.graph.initializer[0].dims[:]
+    model.graph.initializer[0].dims.append(2)
+    save(model, path)
+    with pytest.raises(QBCompilerError) as caught:
+        import_onnx(path, BlobStore())
+    assert caught.value.code == "INVALID_MODEL" and caught.value.node == "scales"

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from qbc.frontends.onnx.validate import invalid_model
+from qbc.frontends.onnx.tensors import element_count, invalid
+from qbc.frontends.onnx.validate import ONNX_ERRORS, first_line, invalid_model
 
 LARGEST_SCALE = 1e6
 RESIZING = ("Resize", "Upsample")
@@ -25,7 +26,7 @@ def check_scales(graphs: Iterable[Any]) -> None:
         for node in (node for node in graph.node if node.op_type in RESIZING):
             scales = node.input[2:3] if len(node.input) > 2 else node.input[1:2]
             for name in (name for name in scales if name in constants):
-                _check(node, numpy_helper.to_array(constants[name]))
+                _check(node, _values(constants[name]))
             for attribute in (attribute for attribute in node.attribute if attribute.name == "scales"):
                 _check(node, np.array(attribute.floats, np.float64))
 
@@ -56,6 +57,15 @@ def _float_constants(graphs: list[Any]) -> dict[str, Any]:
     floats = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
     inline = {name: tensor for name, tensor in tensors.items() if tensor.data_location != TensorProto.EXTERNAL}
     return {name: tensor for name, tensor in inline.items() if tensor.data_type in floats}
+
+
+def _values(tensor: Any) -> Any:
+    """Return the content of a small tensor; INVALID_MODEL where it is not what its shape and type say."""
+    element_count(tensor)
+    try:
+        return numpy_helper.to_array(tensor)
+    except ONNX_ERRORS as error:
+        raise invalid(f"a tensor is damaged: {first_line(error)}", tensor.name) from error
 
 
 def _check(node: Any, values: Any) -> None:
