@@ -16,6 +16,7 @@ from qbc.driver.environment import ignored_settings
 from qbc.errors import ArgumentError, QBCompilerError
 from qbc.passes.base import CompileContext
 from qbc.pipelines.text import parse_ir, print_ir
+from qbc.pipelines.verify import verify_module
 
 if TYPE_CHECKING:
     from qbc.frontends import Frontend
@@ -105,7 +106,8 @@ def read_module(
     external: dict[str, memoryview] | None = None,
     backend: str | None = None,
 ) -> ModuleOp:
-    """Read a module by the suffix of the file: models are imported, snapshots are opened, anything else is IR text.
+    """Read a module by the suffix of the file: models are imported, snapshots are opened, anything else is IR text, which is
+    verified.
 
     `backend` names the frontend of a model, which follows from the suffix otherwise. `external` is filled with the
     weight files beside a model, by the names that the model gives them. Source nodes that no operation of the module
@@ -135,7 +137,9 @@ def read_module(
         return module_of_mxq(path, ctx)
     text = read_text(path)
     add_sidecar(path, ctx)
-    return parse_ir(ctx, text, str(path))
+    module = parse_ir(ctx, text, str(path))
+    verify_module(module)
+    return module
 
 
 def require_file(path: Path) -> None:

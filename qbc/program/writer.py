@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from qbc.errors import QBCompilerError
 from qbc.program.image import encode_program
 from qbc.program.model import AttributeValue, Blob, Command, HostTensor, Operand, Program, invalid_program
 from qbc.store.container import newer_version
 
 DEBUG_VERSION = 1
+_KEY = re.compile("[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,9 @@ class ProgramWriter:
     _debug: list[DebugRow] = field(default_factory=list)
 
     def blob(self, key: str, dtype: str, shape: Sequence[int]) -> int:
-        """Return the index of a blob, adding it when it is new."""
+        """Return the index of a blob, adding it when it is new; MISSING_BLOB for a key that no blob can have."""
+        if _KEY.fullmatch(key) is None:
+            raise QBCompilerError(f"no blob has the key {key!r}: it is not 32 hex digits", code="MISSING_BLOB")
         return self._blobs.setdefault(Blob(key, dtype, tuple(shape)), len(self._blobs))
 
     def command(

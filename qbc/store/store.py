@@ -10,6 +10,7 @@ so models larger than memory compile. Arrays handed out are read-only.
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import tempfile
@@ -75,7 +76,7 @@ class BlobStore:
         """Return the blob as a read-only array of numpy dtype name `dtype` (little-endian)."""
         raw = self.bytes(key)
         element = np.dtype(dtype).newbyteorder("<")
-        expected = element.itemsize * int(np.prod(shape, dtype=np.int64))
+        expected = element.itemsize * math.prod(shape)
         if len(raw) != expected:
             raise QBCompilerError(
                 f"blob {key} holds {len(raw)} bytes, {dtype}{list(shape)} needs {expected}", code="MISSING_BLOB"

@@ -23,6 +23,9 @@ TEXTS = {
     "missing properties": "func.func @main(%x: tensor<1x8x8x3xf32>) {\n"
     "  %0 = mblt.max_pool2d %x {} : tensor<1x8x8x3xf32> -> tensor<1x4x4x3xf32>\n  func.return\n}",
     "huge number": "func.func @main() -> tensor<" + "9" * 5000 + "xf32> {\n}",
+    "size beyond 64 bits": "func.func @main() -> tensor<" + "9" * 22 + "xf32> {\n}",
+    "bytes that are not hex": 'module attributes {a = #framework.raw<TENSOR, "zz">} {}',
+    "half a byte": 'module attributes {a = !framework.raw_type<"0">} {}',
     "huge string": '"' + "x" * 100_000 + '"',
     "control characters": "\x00\x01\x1b[31m",
     "other scripts": "функция.main(名前)",

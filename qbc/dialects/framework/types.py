@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import StringAttr
@@ -9,6 +10,14 @@ from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import base, irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+_HEX = re.compile("(?:[0-9a-fA-F]{2})*")
+
+
+def _check_hex(data: str) -> None:
+    if _HEX.fullmatch(data) is None:
+        raise VerifyException("the encoded bytes are not pairs of hex digits")
 
 
 @irdl_attr_definition
@@ -48,6 +57,9 @@ class RawTypeAttr(ParametrizedAttribute, TypeAttribute):
     name = "framework.raw_type"
     data: StringAttr = param_def(base(StringAttr))
 
+    def verify(self) -> None:
+        _check_hex(self.data.data)
+
 
 @irdl_attr_definition
 class RawAttr(ParametrizedAttribute):
@@ -64,6 +76,9 @@ class RawAttr(ParametrizedAttribute):
     def of(cls, kind: str, data: bytes) -> RawAttr:
         """Wrap encoded bytes."""
         return cls(StringAttr(kind), StringAttr(data.hex()))
+
+    def verify(self) -> None:
+        _check_hex(self.data.data)
 
     @property
     def payload(self) -> bytes:
