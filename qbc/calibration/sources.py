@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from qbc.errors import QBCompilerError
 
 Sample = dict[str, npt.NDArray[np.generic]]
 RANDOM_SAMPLES = 16
+LARGEST_SAMPLE = 1 << 40  # elements of one random input
 
 
 @dataclass(frozen=True)
@@ -210,6 +212,12 @@ def _by_shape(arrays: list[npt.NDArray[Any]], specs: tuple[InputSpec, ...], inde
 
 
 def _random_array(rng: np.random.Generator, spec: InputSpec) -> npt.NDArray[np.generic]:
+    if math.prod(spec.shape) > LARGEST_SAMPLE:
+        raise QBCompilerError(
+            f"input {spec.name!r} of shape {list(spec.shape)} is too large for memory",
+            code="RESOURCE_ERROR",
+            hint="bind smaller sizes with input_shapes (--input-shape)",
+        )
     if spec.is_uint8 or spec.is_raw:
         pixels = rng.integers(0, 256, spec.shape, dtype=np.uint8)
         return fit_array(pixels, spec, "random sample")

@@ -253,7 +253,7 @@ def _makers_of_outputs(block: Block) -> Iterator[Operation]:
         if value not in tied:
             yield op
         before = tied if value in tied else op.operands if isinstance(op, quant.RequantizeOp) else ()
-        fresh = [operand for operand in before if operand not in seen]
+        fresh = [operand for operand in dict.fromkeys(before) if operand not in seen]
         seen.update(fresh)
         pending.extend(fresh)
 

@@ -22,6 +22,9 @@ from qbc.passes.quant.convert_mblt_to_quant.builder import (
 )
 from qbc.passes.quant.convert_mblt_to_quant.direct import clip_properties
 
+_WIDEST_CONCAT = 64  # operands of the concatenations that a repetition becomes
+_MAX_ELEMENTS = 1 << 40  # of a value in an integer program
+
 
 def divide(builder: Builder, op: Operation) -> SSAValue:
     """`a / c` with a constant `c` is `a * (1/c)`; otherwise an integer division."""
@@ -61,8 +64,25 @@ def tile(builder: Builder, op: Operation) -> SSAValue:
         if size == 1:
             value = builder.emit(quant.ExpandOp, [value], shape, op.location)
             continue
-        value = builder.emit(quant.ConcatOp, [value] * count, shape, op.location, {"axis": int_attr(axis)})
+        value = _repeated(builder, value, axis, count, op.location)
     return value
+
+
+def _repeated(builder: Builder, value: SSAValue, axis: int, count: int, location: Any) -> SSAValue:
+    """Concatenate `count` copies; beyond `_WIDEST_CONCAT` they are copies of copies, digit by digit of the count."""
+    parts: list[SSAValue] = []
+    while count:
+        count, digit = divmod(count, _WIDEST_CONCAT)
+        parts.extend([value] * digit)
+        if count:
+            value = _concat(builder, [value] * _WIDEST_CONCAT, axis, location)
+    return parts[0] if len(parts) == 1 else _concat(builder, parts, axis, location)
+
+
+def _concat(builder: Builder, parts: Sequence[SSAValue], axis: int, location: Any) -> SSAValue:
+    shape = list(shape_of(parts[0]))
+    shape[axis] = sum(shape_of(part)[axis] for part in parts)
+    return builder.emit(quant.ConcatOp, list(parts), shape, location, {"axis": int_attr(axis)})
 
 
 def cast_op(builder: Builder, op: Operation) -> SSAValue:
@@ -212,6 +232,9 @@ def refusal(op: Operation, handled: Sequence[type[Operation]]) -> str | None:
         return "there is no integer form of this operation"
     if not op.results or isinstance(op, mblt.ConstantOp):
         return None
+    unreal = next(filter(None, (_size_refusal(value) for value in (*op.operands, *op.results))), None)
+    if unreal is not None:
+        return unreal
     if isinstance(op, mblt.CastOp):
         return _cast_refusal(op)
     integers = not is_float(op.results[0])
@@ -220,6 +243,15 @@ def refusal(op: Operation, handled: Sequence[type[Operation]]) -> str | None:
     if isinstance(op, mblt.PowOp) and not _is_scalar_constant(op.operands[1]):
         return "the exponent is not one constant number"
     return _pad_refusal(op) if isinstance(op, mblt.PadOp) else None
+
+
+def _size_refusal(value: SSAValue) -> str | None:
+    shape = shape_of(value)
+    if 0 in shape:
+        return f"a value without elements, of shape {list(shape)}"
+    if math.prod(abs(size) for size in shape) > _MAX_ELEMENTS:
+        return f"a value of more than {_MAX_ELEMENTS} elements, of shape {list(shape)}"
+    return None
 
 
 def _cast_refusal(op: Operation) -> str | None:
