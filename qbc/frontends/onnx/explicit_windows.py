@@ -22,6 +22,7 @@ def infer_with_explicit_windows(model: Any, infer: Callable[[Any], Any]) -> Any:
 
 def _forget_shapes(graph: Any) -> None:
     """Drop shapes that were stated for values: they may follow from the count that was wrong."""
+    inputs = {value.name for value in graph.input}
     for value in (*graph.value_info, *graph.output):
-        if value.type.HasField("tensor_type"):
+        if value.name not in inputs and value.type.HasField("tensor_type"):
             value.type.tensor_type.ClearField("shape")

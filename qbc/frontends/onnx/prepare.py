@@ -176,7 +176,8 @@ def _is_known(node: Any) -> bool:
 def _clear_inferred(model: Any, *, keep_shapes: bool) -> dict[str, Any]:
     """Remove recorded types of inner values and shapes of outputs, which may be stale; return what cannot be inferred.
 
-    Types of values made by operators outside the table are all there is: they are returned by value name.
+    Types of values made by operators outside the table are all there is: they are returned by value name. An output
+    that is an input has the type of the input: inference would take its missing shape for that of the value.
     """
     declared: dict[str, Any] = {}
     for graph in all_graphs(model.graph):
@@ -185,8 +186,11 @@ def _clear_inferred(model: Any, *, keep_shapes: bool) -> dict[str, Any]:
             if value.name in opaque and (keep_shapes or not value.type.HasField("tensor_type")):
                 declared[value.name] = onnx.ValueInfoProto.FromString(value.SerializeToString())
         del graph.value_info[:]
+        inputs = {value.name: value for value in graph.input}
         for value in graph.output:
-            if value.type.HasField("tensor_type"):
+            if value.name in inputs:
+                value.type.CopyFrom(inputs[value.name].type)
+            elif value.type.HasField("tensor_type"):
                 value.type.tensor_type.ClearField("shape")
     return declared
 
