@@ -19,16 +19,40 @@ func.func @cnn(%x: tensor<1x3x8x8xf32> {mblt.name = "x"}) -> (tensor<1x3x4x4xf32
 
 // -----
 
-// An argument that another use reads as it is keeps its layout.
-// CHECK-LABEL: func.func @two_uses(%x: tensor<1x3x8x8xf32>)
-// CHECK-NEXT: mblt.transpose %x {permutation = [0, 2, 3, 1]}
-// CHECK-NEXT: mblt.max_pool2d
-// CHECK-NEXT: mblt.matmul %x, %x
+// An argument that a pooling reads channel-last is an image: another use transposes it back.
+// CHECK-LABEL: func.func @two_uses(%x: tensor<1x8x8x3xf32> {mblt.source_layout = "nchw"})
+// CHECK-NEXT: %[[T:.*]] = mblt.transpose %x {permutation = [0, 3, 1, 2]}
+// CHECK-NEXT: mblt.max_pool2d %x
+// CHECK-NEXT: mblt.matmul %[[T]], %[[T]]
 func.func @two_uses(%x: tensor<1x3x8x8xf32>) -> (tensor<1x8x8x3xf32>, tensor<1x3x8x8xf32>) {
   %0 = mblt.transpose %x {permutation = [0, 2, 3, 1]} : tensor<1x3x8x8xf32> -> tensor<1x8x8x3xf32>
   %1 = mblt.max_pool2d %0 {kernel = [1, 1], strides = [1, 1], padding = [0, 0, 0, 0], dilations = [1, 1], ceil_mode = false} : tensor<1x8x8x3xf32> -> tensor<1x8x8x3xf32>
   %2 = mblt.matmul %x, %x {transpose_b = false} : (tensor<1x3x8x8xf32>, tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
   func.return %1, %2 : tensor<1x8x8x3xf32>, tensor<1x3x8x8xf32>
+}
+
+// -----
+
+// An argument that is returned too has one layout on both sides.
+// CHECK-LABEL: func.func @returned(%x: tensor<1x8x8x3xf32> {mblt.source_layout = "nchw"}) -> (tensor<1x8x8x3xf32> {mblt.source_layout = "nchw"}, tensor<1x8x8x3xf32> {mblt.source_layout = "nchw"})
+// CHECK-NEXT: %[[P:.*]] = mblt.max_pool2d %x
+// CHECK-NEXT: func.return %[[P]], %x
+func.func @returned(%x: tensor<1x3x8x8xf32>) -> (tensor<1x3x8x8xf32>, tensor<1x3x8x8xf32>) {
+  %0 = mblt.transpose %x {permutation = [0, 2, 3, 1]} : tensor<1x3x8x8xf32> -> tensor<1x8x8x3xf32>
+  %1 = mblt.max_pool2d %0 {kernel = [1, 1], strides = [1, 1], padding = [0, 0, 0, 0], dilations = [1, 1], ceil_mode = false} : tensor<1x8x8x3xf32> -> tensor<1x8x8x3xf32>
+  %2 = mblt.transpose %1 {permutation = [0, 3, 1, 2]} : tensor<1x8x8x3xf32> -> tensor<1x3x8x8xf32>
+  func.return %2, %x : tensor<1x3x8x8xf32>, tensor<1x3x8x8xf32>
+}
+
+// -----
+
+// A transposed argument that leads only to a matmul is no image where another use reads it as it is.
+// CHECK-LABEL: func.func @no_image(%x: tensor<1x3x8x5xf32>)
+// CHECK: mblt.transpose %x {permutation = [0, 2, 3, 1]}
+func.func @no_image(%x: tensor<1x3x8x5xf32>) -> (tensor<1x8x5x5xf32>, tensor<1x3x8x5xf32>) {
+  %0 = mblt.transpose %x {permutation = [0, 2, 3, 1]} : tensor<1x3x8x5xf32> -> tensor<1x8x5x3xf32>
+  %1 = mblt.matmul %0, %0 {transpose_b = true} : (tensor<1x8x5x3xf32>, tensor<1x8x5x3xf32>) -> tensor<1x8x5x5xf32>
+  func.return %1, %x : tensor<1x8x5x5xf32>, tensor<1x3x8x5xf32>
 }
 
 // -----

@@ -11,8 +11,13 @@ from qbc.argument_types import path_of
 from qbc.errors import ArgumentError, QBCompilerError
 
 if TYPE_CHECKING:
-    from qbc.program import HostTensor, Program
+    from qbc.program import Command, HostTensor, Program
     from qbc.runtime import LoadedModel
+
+_CHANNEL_LAST_KINDS = (
+    *("conv2d", "depthwise_conv2d", "transpose_conv2d", "linear"),
+    *("max_pool2d", "avg_pool2d", "resize_nearest", "resize_linear"),
+)
 
 
 class LogLevel(Enum):
@@ -76,11 +81,19 @@ def open_file(path: Path) -> LoadedModel:
 
 
 def with_layouts(program: Program) -> Program:
-    """Let images of a channel-last model be given as CHW too: rank 4 values get the layout pair HWC / CHW."""
-    if any(tensor.source_layout for tensor in program.inputs):
+    """Let images of a channel-last model be given as CHW too: rank 4 values get the layout pair HWC / CHW.
+
+    A program that computes nothing along channels last (a convolution, pooling, resize or linear layer of rank 4) may
+    hold values in any order of axes, and keeps them in the only one it has.
+    """
+    if any(tensor.source_layout for tensor in program.inputs) or not any(map(_is_channel_last, program.commands)):
         return program
     inputs = tuple(_with_layout(tensor) for tensor in program.inputs)
     return replace(program, inputs=inputs, outputs=tuple(_with_layout(tensor) for tensor in program.outputs))
+
+
+def _is_channel_last(command: Command) -> bool:
+    return command.kind in _CHANNEL_LAST_KINDS and len(command.output.shape) == 4
 
 
 def _with_layout(tensor: HostTensor) -> HostTensor:

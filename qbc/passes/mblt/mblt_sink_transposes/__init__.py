@@ -7,6 +7,7 @@ from math import prod
 
 from xdsl.dialects.func import FuncOp
 
+from qbc.dialects.common.graph import source_layouts
 from qbc.dialects.common.shapes import DYNAMIC
 from qbc.dialects.mblt import TransposeOp, shape_of
 from qbc.passes.base import CompileContext, FunctionPass
@@ -31,8 +32,9 @@ class MbltSinkTransposes(FunctionPass):
 
     Transposes merge, cancel, become reshapes where only axes of size 1 move, and go into the weight of a linear op
     beside a flatten. A transpose of a constant is carried out. Where all uses of a graph argument transpose it to
-    channel-last, or a result is transposed back last, the layout of the argument or result changes and
-    `mblt.source_layout` records it. Several orders of moves are tried; the one that moves the fewest elements is kept.
+    channel-last, or some do for a convolution, pooling or resize, or where a result is transposed back last, the layout
+    of the argument or result changes and `mblt.source_layout` records it. Several orders of moves are tried; the one
+    that moves the fewest elements is kept, between equals the one that makes the most arguments channel-last.
 
     Before:
     ```mlir
@@ -83,6 +85,12 @@ def cost(function: FuncOp) -> tuple[int, int]:
     return sum(volumes), len(volumes)
 
 
+def _rank(function: FuncOp) -> tuple[int, int, int]:
+    """Return what trials are compared by: the cost, then how many arguments keep the layout of the source model."""
+    layouts = source_layouts(function.arg_attrs, len(function.body.block.args))
+    return (*cost(function), layouts.count(None))
+
+
 def _try(
     function: FuncOp, trial: tuple[tuple[str, bool], ...], ctx: CompileContext, *, accept_equal: bool = False
 ) -> None:
@@ -95,8 +103,8 @@ def _try(
         else:
             sweeper.hoist()
         absorb(copy)
-    worse = cost(copy) > cost(function) if accept_equal else cost(copy) >= cost(function)
-    if worse:
+    before, after = _rank(function), _rank(copy)
+    if after > before or (after == before and not accept_equal):
         return
     block = copy.body.detach_block(0)
     function.body.erase_block(function.body.block, safe_erase=False)

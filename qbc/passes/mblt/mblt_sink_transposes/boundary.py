@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.rewriter import Rewriter
 
-from qbc.dialects.mblt import TransposeOp, shape_of
+from qbc.dialects.mblt import MatmulOp, ResizeOp, TransposeOp, shape_of
+from qbc.dialects.mblt.convolution import ConvolutionOp
+from qbc.dialects.mblt.pooling import PoolOp
 from qbc.passes.mblt.mblt_sink_transposes.permutations import to_first, to_last
 
 LAYOUTS = {3: "ncw", 4: "nchw", 5: "ncdhw"}
+_IMAGE_OPS = (ConvolutionOp, PoolOp, ResizeOp)
 
 
 def absorb(function: FuncOp) -> None:
-    """Make arguments channel-last whose uses all transpose them so, and results that are transposed back last."""
+    """Make arguments channel-last whose uses transpose them so, and results that are transposed back last.
+
+    Where only some uses do, the argument is an image when one of them leads to a convolution, pooling or resize; its
+    other uses then transpose it back, which moves no more than before.
+    """
     _absorb_arguments(function)
     _absorb_results(function)
     block = function.body.block
@@ -28,19 +36,49 @@ def _absorb_arguments(function: FuncOp) -> None:
     for index in range(len(block.args)):
         argument = block.args[index]
         rank = len(shape_of(argument)) if hasattr(argument.type, "get_shape") else 0
-        users = [use.operation for use in argument.uses]
-        if rank not in LAYOUTS or not users or "mblt.source_layout" in attributes[index].data:
+        if rank not in LAYOUTS or "mblt.source_layout" in attributes[index].data:
             continue
-        transposes = [user for user in users if isinstance(user, TransposeOp)]
-        if len(transposes) != len(users) or any(op.ints("permutation") != to_last(rank) for op in transposes):
+        transposes = [use.operation for use in argument.uses if _makes_last(use.operation, rank)]
+        others = [use for use in argument.uses if use.operation not in transposes]
+        if not transposes or (others and not any(_leads_to_image_op(op) for op in transposes)):
             continue
-        new_type = transposes[0].results[0].type
-        replaced = Rewriter.replace_value_with_new_type(argument, new_type)
+        replaced = Rewriter.replace_value_with_new_type(argument, transposes[0].results[0].type)
+        _transpose_back(block, replaced, others, rank)
         for op in transposes:
             op.results[0].replace_all_uses_with(replaced)
             block.erase_op(op)
         attributes[index] = _with_layout(attributes[index], rank)
     function.properties["arg_attrs"] = ArrayAttr(attributes)
+
+
+def _makes_last(op: Operation, rank: int) -> bool:
+    return isinstance(op, TransposeOp) and op.ints("permutation") == to_last(rank)
+
+
+def _leads_to_image_op(op: Operation) -> bool:
+    """Return whether a transposed argument reaches an op on images (not the matmul of a transposed key)."""
+    seen: set[Operation] = set()
+    waiting = [op]
+    while waiting:
+        for user in [use.operation for result in waiting.pop().results for use in result.uses]:
+            if isinstance(user, _IMAGE_OPS):
+                return True
+            if user not in seen and not isinstance(user, TransposeOp | MatmulOp):
+                seen.add(user)
+                waiting.append(user)
+    return False
+
+
+def _transpose_back(block: Block, argument: SSAValue, uses: list[Use], rank: int) -> None:
+    """Give uses of an argument that has become channel-last the value in the layout that they read."""
+    first = block.first_op
+    if not uses or first is None:
+        return
+    location = next((use.operation.location for use in uses if not isinstance(use.operation, ReturnOp)), None)
+    back = TransposeOp.of(argument, permutation=list(to_first(rank)), location=location)
+    block.insert_op_before(back, first)
+    for use in uses:
+        use.operation.operands[use.index] = back.results[0]
 
 
 def _absorb_results(function: FuncOp) -> None:
