@@ -106,8 +106,9 @@ def read_module(
     external: dict[str, memoryview] | None = None,
     backend: str | None = None,
 ) -> ModuleOp:
-    """Read a module by the suffix of the file: models are imported, snapshots are opened, anything else is IR text, which is
-    verified.
+    """Read a module by the suffix of the file: models are imported, snapshots are opened, anything else is IR text.
+
+    Text is verified, a snapshot has checksums.
 
     `backend` names the frontend of a model, which follows from the suffix otherwise. `external` is filled with the
     weight files beside a model, by the names that the model gives them. Source nodes that no operation of the module

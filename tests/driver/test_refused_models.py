@@ -1,4 +1,4 @@
-"""Models and IR text that cannot become a program: one error with the code and the node, before anything is computed."""
+"""Models and IR text that cannot become a program: one error with the code and the node."""
 
 from __future__ import annotations
 
