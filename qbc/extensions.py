@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -40,12 +41,28 @@ class Extension:
 
     def load(self) -> Any:
         """Return the object that the entry point names; EXTENSION_ERROR when its module cannot be imported."""
-        try:
+        with self.guarded("cannot be loaded"):
             return self.point.load()
+
+    @contextmanager
+    def guarded(self, what: str = "failed", *, passing: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+        """Run code of the extension: whatever it raises, `sys.exit` included, is EXTENSION_ERROR with the cause.
+
+        Errors of this package and the exceptions of `passing` pass, and so do interrupts and the end of a process whose
+        output nobody reads.
+        """
+        try:
+            yield
         except QBCompilerError:
             raise
-        except Exception as error:  # a module of another package may fail in any way
-            raise self.error(f"cannot be loaded: {cause_text(error)}") from error
+        except Exception as error:  # code of another package may fail in any way
+            if isinstance(error, passing):
+                raise
+            raise self.error(f"{what}: {cause_text(error)}") from error
+        except SystemExit as error:
+            if type(error) is not SystemExit:
+                raise
+            raise self.error(f"{what}: {cause_text(error)}") from error
 
     def error(self, what: str) -> QBCompilerError:
         """Return the error of this extension; `what` completes the sentence that begins with it."""
@@ -70,7 +87,21 @@ def find_extension(kind: str, name: str) -> Extension | None:
     return found[0] if found else None
 
 
-def cause_text(error: Exception) -> str:
+def exit_error(error: SystemExit) -> QBCompilerError:
+    """Return the error of code that ended the process where no extension is known to run; raises what is no mere exit.
+
+    No code of this package calls `sys.exit` in the middle of its work.
+    """
+    if type(error) is not SystemExit:
+        raise error
+    return QBCompilerError(
+        f"code of another package ended the run: {cause_text(error)}",
+        code="EXTENSION_ERROR",
+        hint="remove the packages that extend qbcompiler; qbcompiler check lists them",
+    )
+
+
+def cause_text(error: BaseException) -> str:
     """Return type and first line of an exception of another package."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

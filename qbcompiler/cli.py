@@ -66,7 +66,12 @@ def _run(arguments: list[str], channel: Channel) -> int:
         raise ArgumentError("no command given", hint="qbcompiler --help lists the commands")
     command = options.command or "version"
     channel.status(command, "started")
-    status = _handler(options)(options)
+    try:
+        status = _handler(options)(options)
+    except SystemExit as error:
+        from qbc.extensions import exit_error
+
+        raise exit_error(error) from error
     channel.status(command, "finished" if status == 0 else "failed")
     return int(status)
 

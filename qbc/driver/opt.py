@@ -32,6 +32,7 @@ from qbc.driver.interrupts import ReaderLeft
 from qbc.driver.outputs import KINDS, check_files
 from qbc.driver.reproducer import pipeline_of_reproducer, take_target_of_reproducer
 from qbc.errors import ArgumentError, QBCompilerError, file_error
+from qbc.extensions import exit_error
 from qbc.pipelines.grammar import Pipeline, parse_pipeline
 from qbc.pipelines.text import parse_ir
 
@@ -42,7 +43,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `qbc-opt` with the given arguments; returns the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _run(_parser().parse_args(arguments))
+        options = _parser().parse_args(arguments)
+        try:
+            return _run(options)
+        except SystemExit as error:
+            raise exit_error(error) from error
     except ReaderLeft:
         raise
     except SystemExit as exit_request:  # --help ends this way; callers in the same process want a number

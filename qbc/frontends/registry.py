@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qbc.errors import ArgumentError, QBCompilerError
-from qbc.extensions import Extension, cause_text, extension_names, extensions, find_extension
+from qbc.errors import ArgumentError
+from qbc.extensions import Extension, extension_names, extensions, find_extension
 from qbc.frontends.base import Frontend, ImportRequest
 
 if TYPE_CHECKING:
@@ -67,12 +67,8 @@ def load_frontend(extension: Extension) -> Frontend:
     def load(request: ImportRequest) -> ModuleOp:
         from xdsl.dialects.builtin import ModuleOp
 
-        try:
+        with extension.guarded():
             module = frontend.load(request)
-        except QBCompilerError:
-            raise
-        except Exception as error:  # a frontend of another package may fail in any way
-            raise extension.error(f"failed: {cause_text(error)}") from error
         if not isinstance(module, ModuleOp):
             raise extension.error(f"returned {type(module).__name__}, not a module")
         return module

@@ -12,6 +12,7 @@ import importlib
 import types
 import typing
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -210,8 +211,10 @@ def instantiate(call: PassCall) -> Pass:
     ]
     if missing:
         raise PipelineError(f"pass {call.name!r} needs option {missing[0]!r}")
+    extension = None if is_own(call.name) else find_extension("pass", call.name)
     try:
-        return cls(**arguments)
+        with nullcontext() if extension is None else extension.guarded(passing=(ValueError,)):
+            return cls(**arguments)
     except ValueError as error:
         if isinstance(error, PipelineError):
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException
 
 from qbc.errors import QBCompilerError, file_error
-from qbc.extensions import cause_text, find_extension
+from qbc.extensions import find_extension
 from qbc.passes.base import CompileContext, Pass, locate_blob
 from qbc.passes.levels import check_needs
 from qbc.passes.parameter_rows import prune_rows
@@ -121,7 +121,8 @@ def _run_step(
 
 def _guarded(instance: Pass, op: Operation, ctx: CompileContext) -> None:
     try:
-        instance.run(op, ctx)
+        with _guard(instance):
+            instance.run(op, ctx)
     except QBCompilerError:
         raise
     except DiagnosticException as error:
@@ -133,11 +134,16 @@ def _guarded(instance: Pass, op: Operation, ctx: CompileContext) -> None:
     except OSError as error:
         raise file_error(error) from error
     except Exception as error:  # the boundary where any defect of a pass becomes one documented error
-        extension = None if is_own(instance.name) else find_extension("pass", instance.name)
-        if extension is not None:
-            raise extension.error(f"failed: {cause_text(error)}") from error
         message = f"pass {instance.name!r} failed: {type(error).__name__}: {_first_line(error)}"
         raise QBCompilerError(message, code="INTERNAL_ERROR") from error
+
+
+def _guard(instance: Pass) -> AbstractContextManager[None]:
+    """Return what makes failures of a pass of another package errors of that package."""
+    extension = None if is_own(instance.name) else find_extension("pass", instance.name)
+    if extension is None:
+        return nullcontext()
+    return extension.guarded(passing=(DiagnosticException, MemoryError, OSError))
 
 
 def _first_line(error: Exception) -> str:

@@ -32,6 +32,10 @@ from qbc.passes.base import FunctionPass, ModulePass
 def fail(request):
     raise KeyError("boom")
 
+def leave(request):
+    raise SystemExit(0)
+
+LEAVING = Frontend((".leaves",), leave)
 FRONTEND, LOST, NOTHING = Frontend((".fails",), fail), Path("/no/such.yaml"), 5
 OTHER, STRAY = Dialect("other", [], []), Path(__file__).with_name("stray.yaml")
 
@@ -42,12 +46,29 @@ class Crash(ModulePass):
         raise KeyError("boom")
 
 @dataclass(frozen=True)
+class Leave(ModulePass):
+    name = "acme-leave"
+    def run(self, op, ctx):
+        raise SystemExit(0)
+
+@dataclass(frozen=True)
+class LeaveEarly(ModulePass):
+    name = "acme-leave-early"
+    def __post_init__(self):
+        raise SystemExit(0)
+    def run(self, op, ctx):
+        pass
+
+@dataclass(frozen=True)
 class NoRun(FunctionPass):
     name = "acme-no-run"
 """
 BROKEN_POINTS = {
     "qbcompiler.passes": {
         "acme-crash": "acme_broken:Crash",
+        "acme-leave": "acme_broken:Leave",
+        "acme-leave-early": "acme_broken:LeaveEarly",
+        "acme-leave-import": "acme_leaves:Leave",
         "acme-no-run": "acme_broken:NoRun",
         "acme-number": "acme_broken:NOTHING",
         "acme-other-name": "acme_broken:Crash",
@@ -63,7 +84,11 @@ BROKEN_POINTS = {
         "acme-stray": "acme_broken:STRAY",
         "aries": "acme_broken:STRAY",
     },
-    "qbcompiler.frontends": {"acme-fails": "acme_broken:FRONTEND", "acme-number": "acme_broken:NOTHING"},
+    "qbcompiler.frontends": {
+        "acme-fails": "acme_broken:FRONTEND",
+        "acme-leaves": "acme_broken:LEAVING",
+        "acme-number": "acme_broken:NOTHING",
+    },
 }
 
 
@@ -241,12 +266,18 @@ def test_frontend(acme: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.fixture
 def broken(site: Path, tmp_path: Path) -> Path:
     stray = "extends: regulus-ra.yaml\nname: elsewhere\n"
-    install(site, "acme-broken", BROKEN_POINTS, {"acme_broken.py": BROKEN, "stray.yaml": stray})
+    install(
+        site,
+        "acme-broken",
+        BROKEN_POINTS,
+        {"acme_broken.py": BROKEN, "acme_leaves.py": "raise SystemExit(0)\n", "stray.yaml": stray},
+    )
     install(site, "acme-rival", {"qbcompiler.passes": {"acme-twice": "acme_broken:Crash"}}, {})
     (tmp_path / "x.mlir").write_text('"acme_number.op"() : () -> ()\n')
     (tmp_path / "y.mlir").write_text('"acme_other.op"() : () -> ()\n')
     (tmp_path / "z.mlir").write_text("func.func @main() {\n  func.return\n}\n")
     (tmp_path / "model.fails").write_text("")
+    (tmp_path / "model.leaves").write_text("")
     return tmp_path
 
 
@@ -254,6 +285,10 @@ def broken(site: Path, tmp_path: Path) -> Path:
     ("arguments", "said"),
     [
         ("qbc-opt z.mlir -p acme-crash", "pass 'acme-crash' of acme-broken 1.0 failed: KeyError: 'boom'"),
+        ("qbc-opt z.mlir -p acme-leave", "pass 'acme-leave' of acme-broken 1.0 failed: SystemExit: 0"),
+        ("qbc-opt z.mlir -p acme-leave-early", "pass 'acme-leave-early' of acme-broken 1.0 failed: SystemExit: 0"),
+        ("qbc-opt z.mlir -p acme-leave-import", "of acme-broken 1.0 cannot be loaded: SystemExit: 0"),
+        ("qbcompiler validate --model model.leaves --backend acme-leaves", "'acme-leaves' of acme-broken 1.0 failed"),
         ("qbc-opt z.mlir -p acme-no-run", "pass 'acme-no-run' of acme-broken 1.0 is not complete"),
         ("qbc-opt z.mlir -p acme-number", "pass 'acme-number' of acme-broken 1.0 is not a pass class"),
         ("qbc-opt z.mlir -p acme-other-name", "calls itself 'acme-crash'"),
