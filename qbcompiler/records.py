@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from qbc.errors import counted
 from qbcompiler.console import human_bytes, shape_text
 
 INDENT = "  "
@@ -95,8 +96,8 @@ def _calibration(record: Mapping[str, Any]) -> str:
     if "samples" in record:
         digests = record["samples"]
         shown = ", ".join(digests[:SHOWN_SAMPLES]) + (", ..." if len(digests) > SHOWN_SAMPLES else "")
-        kind = "random samples" if record["random"] else "samples"
-        texts.append(f"{record['count']} {kind}: {shown}")
+        kind = "random sample" if record["random"] else "sample"
+        texts.append(f"{counted(record['count'], kind)}: {shown}")
     return "; ".join(texts) or "none"
 
 
