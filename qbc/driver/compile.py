@@ -23,7 +23,7 @@ from qbc.driver.effects import Effects, programs_of
 from qbc.driver.events import Event, Progress
 from qbc.driver.files import check_source, is_source_model, read_module, write_ir
 from qbc.driver.layer_lists import check_layer_lists
-from qbc.driver.module_state import first_phase, forget_value_names
+from qbc.driver.module_state import forget_value_names, phase_after, require_results
 from qbc.driver.outputs import PHASE_SUFFIXES, check_files, check_suffix
 from qbc.driver.plan import PARSE_PHASES, QUANTIZE_PHASES, CompileOptions, Plan, make_plan
 from qbc.driver.program import write_program
@@ -149,10 +149,11 @@ class _Run:
         self._check_data()
         module, base = self._open()
         self._record.begin(module)
-        phases = tuple(phase for phase in self.phases if PHASES.index(phase) >= PHASES.index(first_phase(module)))
+        first = phase_after(self.source, module)
+        phases = tuple(phase for phase in self.phases if PHASES.index(phase) >= PHASES.index(first))
         if not phases:
             raise ArgumentError(f"{str(self.source)!r} is already past the phase {self.phases[-1]!r}")
-        if first_phase(module) not in self.phases:
+        if first not in self.phases:
             raise ArgumentError(f"{str(self.source)!r} is not parsed yet", hint="parse it first, or use compile")
         self.phases = phases
         if self.plan.edited is not None:  # which phase the first passes of a text belong to depends on the input
@@ -320,6 +321,7 @@ class _Run:
                 self.ctx.notice(notice)
         if phase != "quantize":
             return manifest
+        require_results(module)
         require_fixed_inputs(module, is_snapshot=not is_source_model(self.source))
         check_layer_lists(self.plan.config, module)
         save_config(self.options.config_save_path, self.plan, self.source, self.output)

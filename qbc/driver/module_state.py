@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Dialect, Operation
 
-from qbc.driver.samples import argument_attributes
+from qbc.driver.files import is_source_model
+from qbc.driver.plan import PARSE_PHASES
+from qbc.driver.samples import argument_attributes, main_function
+from qbc.errors import QBCompilerError
+from qbc.pipelines.phases import PHASES
 from qbc.pipelines.text import names_source
 
 _PHASE_OF_DIALECT = {"npu": "encode", "quant": "lower", "mblt": "quantize", "framework": "import"}
@@ -23,10 +29,25 @@ def first_phase(module: ModuleOp) -> str:
     return "quantize"
 
 
+def phase_after(source: Path, module: ModuleOp) -> str:
+    """Return the phase that goes on from a file: models start at the first, a `.mblt` is parsed whatever it kept."""
+    found = first_phase(module)
+    if is_source_model(source):
+        return PHASES[0]
+    is_parsed = source.suffix.lower() == ".mblt" and found in PARSE_PHASES
+    return PHASES[len(PARSE_PHASES)] if is_parsed else found
+
+
 def _argument_keys(op: Operation) -> set[str]:
     if not isinstance(op, FuncOp):
         return set()
     return {key for attributes in argument_attributes(op) for key in attributes}
+
+
+def require_results(module: ModuleOp) -> None:
+    """Raise VERIFY_ERROR where `@main` returns nothing: there is nothing to compute."""
+    if not main_function(module).function_type.outputs.data:
+        raise QBCompilerError("@main returns nothing, so there is nothing to compile", code="VERIFY_ERROR")
 
 
 def forget_value_names(module: ModuleOp) -> None:

@@ -9,8 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from qbc.driver.compile import compile_model
+from qbc.driver.compile import compile_model, parse, quantize
 from qbc.driver.plan import CompileOptions
+from qbc.driver.qdq import write_qdq
 from qbc.driver.view import write_view
 from qbc.errors import QBCompilerError
 from qbc.runtime import load
@@ -103,3 +104,39 @@ def test_a_program_whose_weight_has_an_impossible_key(tmp_path: Path) -> None:
     text.write_text(f'{head}weight = #blob.ref<"i16{tail[32:]}')
     error = refused(text)
     assert error.code in ("MISSING_BLOB", "VERIFY_ERROR") and "i16" in str(error)
+
+
+def test_a_parsed_file_with_operators_left_names_them(tmp_path: Path) -> None:
+    node = helper.make_node("Conv", ["x", "w"], ["y"], name="deep")
+    model = save(tmp_path / "m.onnx", [node], {"x": [1, 1, 4, 4, 4]}, w=np.ones((1, 1, 3, 3, 3), np.float32))
+    parse(model, tmp_path / "m.mblt")
+    with pytest.raises(QBCompilerError) as caught:
+        quantize(tmp_path / "m.mblt", tmp_path / "m.mxq", OPTIONS)
+    assert caught.value.code == "UNSUPPORTED_OP" and caught.value.node == "deep"
+    assert str(caught.value).splitlines()[1:] == str(refused(model)).splitlines()[1:]
+
+
+def test_a_graph_without_nodes_is_parsed(tmp_path: Path) -> None:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])
+    model = tmp_path / "m.onnx"
+    graph = helper.make_graph([], "g", [x], [x])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), model)
+    parse(model, tmp_path / "m.mblt")
+    quantize(tmp_path / "m.mblt", tmp_path / "m.mxq", OPTIONS)
+    data = np.array([[0.5, -0.25, 0.0, 1.0]], np.float32)
+    np.testing.assert_allclose(load(tmp_path / "m.mxq").run({"x": data})["x"], data, atol=0.05)
+
+
+def test_a_function_that_returns_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "m.mlir"
+    path.write_text("func.func @main() { func.return }")
+    error = refused(path)
+    assert error.code == "VERIFY_ERROR" and "returns nothing" in str(error)
+
+
+def test_text_without_ranges_has_no_qdq_form(tmp_path: Path) -> None:
+    text = tmp_path / "m.mlir"
+    parse(save(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], {"x": [1, 4]}), text)
+    with pytest.raises(QBCompilerError, match="no ranged quant functions") as caught:
+        write_qdq(text, tmp_path / "q.onnx", OPTIONS)
+    assert ".mblt" in str(caught.value.hint)

@@ -53,6 +53,9 @@ class QuantReport(ModulePass):
             ctx.notice("no accuracy report: the statistics were loaded and there are no samples")
             return
         functions = [inner for inner in op.body.block.ops if isinstance(inner, FuncOp)]
+        if not any(isinstance(inner, quant.QuantOp) for inner in op.walk()):
+            ctx.notice("no accuracy report: the graph computes nothing")
+            return
         references = [(function, float_graph(function, ctx)) for function in functions]
         compared = [(function, reference) for function, reference in references if reference is not None]
         if not compared:
