@@ -21,7 +21,6 @@ from qbc.driver.samples import main_function
 from qbc.errors import ArgumentError, QBCompilerError
 from qbc.passes.levels import present_levels
 from qbc.pipelines.phases import without_pass
-from qbc.pipelines.verify import verify_module
 
 if TYPE_CHECKING:
     from qbc.export.onnx_qdq import ActivationEncoding, WeightEncoding
@@ -66,13 +65,14 @@ def quantized(source: Path, options: CompileOptions) -> tuple[ModuleOp, DriverCo
     if suffix != ".mlir":
         hint = "give a .mblt, or IR text of ranged quant functions; an .mxq holds integers without their scales"
         raise ArgumentError(f"{str(source)!r} cannot be written as QDQ ONNX", hint=hint)
-    _check_no_settings(source, options)
     ctx = make_context()
     module = read_module(source, ctx)
-    verify_module(module)
     if "quant.ranged" not in present_levels(module):
-        hint = "stop after quant-assign-ranges and before quant-materialize, which turns scales into integers"
+        hint = (
+            "give a .mblt, or text from after quant-assign-ranges and before quant-materialize, which leaves no scales"
+        )
         raise ArgumentError(f"{str(source)!r} holds no ranged quant functions", hint=hint)
+    _check_no_settings(source, options)
     return module, ctx
 
 

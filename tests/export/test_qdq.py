@@ -321,6 +321,14 @@ def test_one_channel_a_group(tmp_path: Path) -> None:
     assert not (tmp_path / "p.onnx").exists()
 
 
+RANGED = """quant.params "r0" {storage = i8, scale = 0.5 : f32, zero_point = 0}
+func.func @main(%x: tensor<1x4xf32> {quant.name = "x"}) -> (tensor<1x4xf32> {quant.name = "y"}) {
+  %0 = quant.quantize %x : tensor<1x4xf32> -> tensor<1x4x!quant.q<"r0">>
+  %1 = quant.dequantize %0 : tensor<1x4x!quant.q<"r0">> -> tensor<1x4xf32>
+  func.return %1 : tensor<1x4xf32>
+}"""
+
+
 # --- the command -------------------------------------------------------------------------------------------------
 
 
@@ -330,11 +338,12 @@ def test_one_channel_a_group(tmp_path: Path) -> None:
         (["--mblt", "{mblt}", "--qdq"], "NO_CALIBRATION_DATA"),
         (["--mblt", MODEL, "--qdq", "--use-random-calib"], "cannot be written as QDQ ONNX"),
         (["--mblt", "{text}", "--qdq"], "holds no ranged quant functions"),
-        (["--mblt", "{text}", "--qdq", "--use-random-calib"], "has its ranges already"),
-        (["--mblt", "{text}", "--qdq", "--calib-data-path", "/no"], "has its ranges already"),
-        (["--mblt", "{text}", "--qdq", "--target-device", "aries-rb"], "has its ranges already"),
-        (["--mblt", "{text}", "--qdq", "--config-preset", "default"], "has its ranges already"),
-        (["--mblt", "{text}", "--qdq", "--compile-config", "c.yaml"], "has its ranges already"),
+        (["--mblt", "{text}", "--qdq", "--use-random-calib"], "holds no ranged quant functions"),
+        (["--mblt", "{ranged}", "--qdq", "--use-random-calib"], "has its ranges already"),
+        (["--mblt", "{ranged}", "--qdq", "--calib-data-path", "/no"], "has its ranges already"),
+        (["--mblt", "{ranged}", "--qdq", "--target-device", "aries-rb"], "has its ranges already"),
+        (["--mblt", "{ranged}", "--qdq", "--config-preset", "default"], "has its ranges already"),
+        (["--mblt", "{ranged}", "--qdq", "--compile-config", "c.yaml"], "has its ranges already"),
         (["--mblt", "{mblt}", "--use-random-calib"], "--use-random-calib belongs to --qdq"),
         (["--mblt", "{mblt}", "--qdq", "--layout", "mblt"], "the layout of the source model"),
     ],
@@ -344,7 +353,9 @@ def test_mistakes(
 ) -> None:
     text = tmp_path / "t.mlir"
     text.write_text("builtin.module {}")
-    places = {"mblt": zoo[0], "text": text}
+    ranged = tmp_path / "r.mlir"
+    ranged.write_text(RANGED)
+    places = {"mblt": zoo[0], "text": text, "ranged": ranged}
     call = ["export", *(part.format(**places) for part in arguments), "--output", str(tmp_path / "q.onnx")]
     assert main(call) == 1
     (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("ERROR")]
