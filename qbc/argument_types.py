@@ -21,6 +21,8 @@ class Kind:
 
     def check(self, name: str, value: Any) -> None:
         """Raise ArgumentError when the value of argument `name` is of another kind."""
+        if holds_nul(value):
+            raise ArgumentError(f"{name} is {str(value)[:100]!r}, which holds a NUL character")
         if not self.accepts(value):
             raise ArgumentError(f"{name} is {described(value)}, expected {self.words}")
 
@@ -54,7 +56,12 @@ def is_switch(value: Any) -> bool:
 
 
 def _is_path(value: Any) -> bool:
-    return isinstance(value, str | os.PathLike)
+    return isinstance(value, str | os.PathLike) and not holds_nul(value)
+
+
+def holds_nul(value: Any) -> bool:
+    """Return whether a text or path holds a NUL character: no file can be called so."""
+    return isinstance(value, str | os.PathLike) and "\0" in str(value)
 
 
 def _is_list(value: Any) -> bool:

@@ -21,6 +21,7 @@ from qbc.argument_types import (
     WHOLE,
     Kind,
     described,
+    holds_nul,
 )
 from qbc.errors import ArgumentError, QBCompilerError
 from qbc.pipelines.grammar import did_you_mean
@@ -122,6 +123,19 @@ def check_kinds(given: Mapping[str, Any]) -> None:
     for name, value in given.items():
         if name in KINDS and value is not None:
             KINDS[name].check(name, value)
+    _check_samples(given.get("calib_data_path"))
+
+
+def _check_samples(data: Any) -> None:
+    """Raise ArgumentError for calibration data by names that are no texts, or in files that no file can be."""
+    for item in data if isinstance(data, list | tuple) else [data]:
+        if holds_nul(item):
+            raise ArgumentError(f"calib_data_path names {str(item)[:100]!r}, which holds a NUL character")
+        if not isinstance(item, Mapping):
+            continue
+        for name in item:
+            if not isinstance(name, str):
+                raise ArgumentError(f"calib_data_path has the key {described(name)}, expected names of inputs")
 
 
 def refuse(name: str, what: str) -> QBCompilerError:

@@ -5,7 +5,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import Field, model_validator
 
 from qbc.config.calibration import CountOrZero, Share
-from qbc.config.section import ConfigSection, Moved
+from qbc.config.section import ConfigSection, Moved, PathText
 
 WeightBits = Literal[4, 8, 16]
 ActivationBits = Literal[8, 16]
@@ -105,7 +105,7 @@ class BitLayerOverrides(ConfigSection):
 class SaveInfoConfig(ConfigSection):
     """Where the chosen widths are written."""
 
-    save_path: str = Field(default="", description="JSON file with the width of each layer")
+    save_path: PathText = Field(default="", description="JSON file with the width of each layer")
 
 
 class BitConfig(ConfigSection):

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from qbc.config.section import ConfigSection, Moved
+from qbc.config.section import ConfigSection, Moved, PathText
 
 Share = Annotated[float, Field(gt=0.0, le=1.0)]
 Count = Annotated[int, Field(ge=1)]
@@ -50,8 +50,8 @@ class StatisticsConfig(ConfigSection):
     """Keep the statistics of a calibration, or start from kept ones."""
 
     apply: bool = Field(default=False, description="read or write statistics")
-    save_path: str = Field(default="", description="file to write")
-    load_path: str = Field(default="", description="file to read instead of running the samples")
+    save_path: PathText = Field(default="", description="file to write")
+    load_path: PathText = Field(default="", description="file to read instead of running the samples")
     percentiles: list[float] = Field(default=[], description="candidate percentiles")
     percentile_index: CountOrZero = Field(default=0, description="candidate to use")
     sweep: bool = Field(default=False, description="write a program for each candidate too, <stem>_<percentile>.mxq")

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from qbc.config.calibration import Count, CountOrZero, NotNegative
-from qbc.config.section import ConfigSection
+from qbc.config.section import ConfigSection, PathText
 
 
 class LlmCalibration(ConfigSection):
@@ -14,7 +14,7 @@ class LlmCalibration(ConfigSection):
     use_full_seq_length: bool = False
     num_samples: Count = 128
     chunk_length: CountOrZero = 0
-    activation_cache_path: str = ""
+    activation_cache_path: PathText = ""
     activation_cache_dtype: Literal["bf16", "fp32"] = "bf16"
     resume: bool = True
 
@@ -38,7 +38,7 @@ class LlmDebug(ConfigSection):
     generate_prompt: str = ""
     generate_tokens: Count = 16
     dump_blocks: list[int] = Field(default_factory=list)
-    dump_path: str = "llm_debug"
+    dump_path: PathText = "llm_debug"
     compare_kv_cache: bool = False
     greedy_agreement: bool = True
 
@@ -151,7 +151,7 @@ class OptimizeFfnTransformation(Transformation):
 class HeadOutChRotationTransformation(Transformation):
     """Rotate the output of a vision encoder by the matrix of the language model."""
 
-    matrix_path: str = ""
+    matrix_path: PathText = ""
 
 
 class EquivalentTransformationConfig(ConfigSection):

@@ -15,7 +15,7 @@ from qbc.config.origin import OriginConfig
 from qbc.config.preprocessing import PreprocessingConfig
 from qbc.config.resources import ExtraOutputConfig, ResourceManagementConfig, RuntimeOptionsConfig
 from qbc.config.save_sample import SaveSampleConfig
-from qbc.config.section import ConfigSection, Moved, conflict, explicit, field_names, merge, section_class
+from qbc.config.section import ConfigSection, Moved, PathText, conflict, explicit, field_names, merge, section_class
 from qbc.config.uint8_input import Uint8InputConfig
 from qbc.config.weights import (
     BiasCorrectionConfig,
@@ -58,11 +58,11 @@ _ELSEWHERE: dict[str, Any] = {"pass_pipeline": True, "origin": True}
 class CompileConfig(ConfigSection):
     """Everything that can be configured; see the reference of configuration for what each field does."""
 
-    model_paths: list[str] = Field(default_factory=list, description="source models, where no argument names one")
-    calib_data_path: list[str] = Field(
+    model_paths: list[PathText] = Field(default_factory=list, description="source models, where no argument names one")
+    calib_data_path: list[PathText] = Field(
         default_factory=list, alias="calibDataPaths", description="calibration data, where no argument names any"
     )
-    save_paths: list[str] = Field(
+    save_paths: list[PathText] = Field(
         default_factory=lambda: [DEFAULT_SAVE_PATH], description="output, where no argument names one"
     )
     use_random_calib: bool = Field(default=False, description="calibrate with random data; for smoke tests")

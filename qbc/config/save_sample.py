@@ -4,14 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from qbc.config.section import ConfigSection
+from qbc.config.section import ConfigSection, PathText
 
 
 class SaveSampleConfig(ConfigSection):
     """Writes calibration samples as the compiler consumes them, with the results of the float network."""
 
     apply: bool = False
-    save_path: str = Field(default="saved_samples", min_length=1, description="directory, made when missing")
+    save_path: PathText = Field(default="saved_samples", min_length=1, description="directory, made when missing")
     inputs: bool = True
     outputs: bool = True
     layers: list[str] = Field(default_factory=list, description="names or globs of layers whose results are written")

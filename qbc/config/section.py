@@ -12,9 +12,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import NoneType
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.alias_generators import to_camel, to_snake
 from pydantic.functional_validators import ModelWrapValidatorHandler
 
@@ -25,6 +25,14 @@ from qbc.errors import ConfigError
 class ConfigWarning(UserWarning):
     """A key of an older release was accepted, or two spellings of one setting met."""
 
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError(f"{text[:100]!r} holds a NUL character, which no path has")
+    return text
+
+
+PathText = Annotated[str, AfterValidator(_without_nul)]  # of every field that names a file or directory
 
 _INNER = ("qbc", "qbcompiler", "pydantic", "contextlib")  # packages whose frames say nothing to a user
 

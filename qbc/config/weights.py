@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from qbc.config.calibration import Count, CountOrZero, NotNegative, Positive, Share
-from qbc.config.section import ConfigSection, Moved
+from qbc.config.section import ConfigSection, Moved, PathText
 
 
 class HessianQuantAttributes(ConfigSection):
@@ -156,7 +156,7 @@ class LoadScaleConfig(ConfigSection):
     """Encodings from a file or a list instead of calibration."""
 
     apply: bool = False
-    path: str = Field(default="", description="JSON, npz, ONNX with QDQ, or TFLite file")
+    path: PathText = Field(default="", description="JSON, npz, ONNX with QDQ, or TFLite file")
     format: Literal["auto", "native", "aimet", "qdq", "tflite"] = "auto"
     entries: list[dict[str, Any]] = Field(
         default_factory=list, description="list of {layer, tensor, scale, zeroPoint, bits}"
@@ -214,7 +214,7 @@ class CrossLayerConfig(ConfigSection):
 class QuantReportConfig(ConfigSection):
     """The table of accuracy by layer."""
 
-    path: str = "report"
+    path: PathText = "report"
     html: bool = True
     per_layer: bool = True
     isolated: bool = Field(default=True, description="also the error that each layer makes alone")

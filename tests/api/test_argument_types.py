@@ -180,3 +180,16 @@ def test_the_order_of_removed_forms_is_told(tmp_path: Path) -> None:
 def test_the_target_of_older_releases_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"^target is no longer accepted \(.*model_part"):
         mblt_compile(MODEL, tmp_path / "a.mblt", target="encoder", backend="hf")
+
+
+@pytest.mark.parametrize("data", [{1: 2}, {None: 1}, {b"image": SAMPLES[0]}, [{1: 2}], [{"x": SAMPLES[0]}, {2: 1}]])
+def test_samples_are_named_by_texts(data: Any, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="calib_data_path has the key .*, expected names of inputs"):
+        mxq_compile(MODEL, calib_data_path=data, save_path=str(tmp_path / "m.mxq"))
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_no_path_holds_nul(name: str, tmp_path: Path) -> None:
+    given = {"model": MODEL, "save_path": str(tmp_path / "m.mxq"), "calib_data_path": SAMPLES, name: "a\0b"}
+    with pytest.raises(ArgumentError, match=f"{name} .*NUL"):
+        mxq_compile(**given)

@@ -160,3 +160,29 @@ def test_one_model_and_one_output(
     assert message in capsys.readouterr().err
     with pytest.raises(ValueError, match=message):
         mxq_compile(target_device="aries-rb", compile_config=config, use_random_calib=True)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "modelPaths",
+        "calibDataPaths",
+        "savePaths",
+        "calibration.statistics.savePath",
+        "calibration.statistics.loadPath",
+        "bit.saveInfo.savePath",
+        "saveSample.savePath",
+    ],
+)
+def test_a_path_with_nul_is_an_error_that_names_the_key(
+    key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value: Any = ["a\0b"] if key.endswith("Paths") else "a\0b"
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(value))
+    given = ["--compile-config", str(tmp_path / "c.yaml"), "--use-random-calib", "--quiet"]
+    assert main(["compile", "--model", MODEL, "--output", str(tmp_path / "m.mxq"), *given]) == 1
+    errors = capsys.readouterr().err
+    assert "ERROR [CONFIG_ERROR]" in errors and key in errors and "NUL" in errors
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.yaml"]
