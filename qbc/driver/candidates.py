@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PERCENTILES = "calibration.statistics.percentiles"
 _MODE = 1  # of calibration.mode: ranges from percentiles
 _NO_SIDE_FILES: dict[str, Any] = {"save_sample": {"apply": False}, "bit": {"save_info": {"save_path": ""}}}
-_NO_OUTPUTS: dict[str, Any] = {"config_save_path": None, "preview": None, "dump_ir": None}
+_NO_OUTPUTS: dict[str, Any] = {"config_save_path": None, "preview": None, "dump_ir": None, "report": None}
 
 
 def chosen_percentile(config: CompileConfig) -> tuple[float | None, list[str]]:

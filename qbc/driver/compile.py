@@ -180,10 +180,10 @@ class _Run:
         read = [self.source, options.compile_config, options.preset, *(data if isinstance(data, list) else [data])]
         configured, kept = configured_files(self.plan)
         further = [path for path, _ in candidate_runs(options, self.plan.config, self.output)]
-        asked = [options.preview, options.config_save_path, options.crash_reproducer]
+        asked = [options.preview, options.config_save_path, options.crash_reproducer, options.dump_ir, options.report]
         check_files([*read, *configured], [self.output, *further, *asked, *kept])
         check_suffix(self.output, PHASE_SUFFIXES[self.phases[-1]], self.ctx.notice)
-        for path in (self.output, options.preview, options.crash_reproducer):
+        for path in (self.output, *further, options.preview, options.crash_reproducer):
             if path is not None:
                 check_writable(path)
 

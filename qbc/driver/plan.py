@@ -36,8 +36,8 @@ class CompileOptions:
     `sections` are configuration sections by field name, objects or dictionaries; `arguments` are single fields that go
     before all of them; `pipeline` an edited whole pipeline that replaces the one of preset and configuration.
     `strict_config` makes conflicting keys of a file errors; `origin` is the one that settings derived from others keep.
-    `preview` is a `.mblt` of the parsed graph for viewing
-    only.
+    `preview` is a `.mblt` of the parsed graph for viewing only; `report` is a file that the caller writes after the
+    run, which no output of the run may be.
     """
 
     target: str | Path | None = None
@@ -56,6 +56,7 @@ class CompileOptions:
     pipeline: str | None = None
     dump_ir: Path | None = None
     crash_reproducer: Path | None = None
+    report: Path | None = None
     verify_each: bool = False
     provenance: bool = True
     on_event: EventSink = ignore

@@ -109,6 +109,7 @@ def _settings(options: argparse.Namespace) -> CompileOptions:
         pipeline=options.pass_pipeline,
         dump_ir=options.dump_ir,
         crash_reproducer=options.crash_reproducer,
+        report=options.report,
         verify_each=options.verify_each == "true",
         provenance=provenance_wanted(),
         on_event=channel().sink(quiet=options.quiet, verbose=options.verbose),

@@ -144,3 +144,20 @@ def test_qbc_opt_takes_the_target_of_an_executable(
     assert "no target device" not in capsys.readouterr().err
     assert opt([str(files["mxq"]), "-p", "npu-assign-mode{mode=multi}"]) == 1
     assert "regulus-rb has no core mode 'multi'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--report", "--dump-ir"])
+def test_programs_of_a_sweep_are_no_other_output(
+    flag: str, files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statistics = {"apply": True, "savePath": str(tmp_path / "s.npz"), "percentiles": [0.99, 0.999], "sweep": True}
+    (tmp_path / "c.json").write_text(json.dumps({"calibration": {"mode": 1, "statistics": statistics}}))
+    given = ["--use-random-calib", "--target-device", "regulus-rb", "--compile-config", str(tmp_path / "c.json")]
+    command = ["compile", "--model", str(files["onnx"]), "--output", str(tmp_path / "m.mxq"), *given]
+    assert main([*command, flag, str(tmp_path / "m_0.999.mxq")]) == 1
+    errors = capsys.readouterr().err
+    assert "ERROR [ARGUMENT_ERROR]" in errors and "m_0.999.mxq' is named for two outputs" in errors
+    (tmp_path / "m_0.99.mxq").mkdir()
+    assert main(command) == 1
+    assert "ERROR [OUTPUT_WRITE_ERROR]" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.json", "m_0.99.mxq"]
