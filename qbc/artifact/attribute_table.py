@@ -44,7 +44,7 @@ from xdsl.ir import Attribute
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from qbc.dialects.blob import BlobRefAttr
-from qbc.dialects.common.parser import Utf8Parser
+from qbc.dialects.common.parser import LARGEST_SIZE, Utf8Parser
 
 Row = list[Any]
 
@@ -155,6 +155,8 @@ def _decode_tensor(row: Row, attributes: list[Attribute], context: Context) -> A
     dims = [_integer(dim) for dim in row[1]]
     if any(dim < 0 and dim != DYNAMIC_INDEX for dim in dims):
         raise DamagedTable("negative dimension")
+    if any(dim > LARGEST_SIZE for dim in dims):
+        raise DamagedTable("a dimension is beyond 64 bits")
     encoding = NoneAttr() if row[3] == -1 else _earlier(attributes, row[3])
     return TensorType(_earlier(attributes, row[2]), dims, encoding)
 

@@ -18,6 +18,7 @@ from qbc.artifact.mblt import IR_SECTION, read_mblt, write_mblt
 from qbc.driver.context import make_context
 from qbc.errors import QBCompilerError
 from qbc.passes.base import CompileContext
+from qbc.pipelines.text import parse_ir
 from qbc.store import BlobStore, read_container, write_container
 
 TEXT = """
@@ -117,3 +118,14 @@ def test_wrong_kind(tmp_path: Path) -> None:
     write_container(tmp_path / "x.mxq", "MXQ", {"manifest": b"{}"})
     with pytest.raises(QBCompilerError, match="kind 'MXQ'"):
         read_mblt(tmp_path / "x.mxq", make_context(store=BlobStore()))
+
+
+@pytest.mark.parametrize("place", [b"[4321]", b"tensor<4321x"], ids=["a row", "text"])
+def test_a_table_with_a_size_beyond_64_bits_is_refused(place: bytes) -> None:
+    text = "func.func @main(%x: tensor<4321xf32>) -> tensor<4321xf32> {\n  func.return %x : tensor<4321xf32>\n}"
+    table = write_ir_table(parse_ir(make_context(store=BlobStore()), text, "t"))
+    assert place in table
+    with pytest.raises(DamagedTable):
+        read_ir_table(
+            table.replace(place, place.replace(b"4321", str(2**63).encode())), make_context(store=BlobStore())
+        )
