@@ -141,12 +141,37 @@ def remove_unfinished() -> None:
 def write_file(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file as UTF-8, whole or not at all; its directory is made. Raises OUTPUT_WRITE_ERROR."""
     target = Path(path)
+    with undone_on_failure() as made:
+        make_directory(target.parent, made)
+        with atomic_write(target) as handle:
+            handle.write(text.encode("utf-8", "surrogatepass"))
+
+
+@contextmanager
+def undone_on_failure() -> Iterator[list[Path]]:
+    """Yield a list for the files and directories that a block makes; they are removed when the block fails."""
+    made: list[Path] = []
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        yield made
+    except BaseException:
+        for path in reversed(made):
+            with suppress(OSError):  # gone already, or a directory that holds what somebody else wrote
+                path.rmdir() if path.is_dir() else path.unlink()
+        raise
+
+
+def make_directory(path: Path, made: list[Path]) -> None:
+    """Make a directory with its parents and add those that were missing to `made`. Raises OUTPUT_WRITE_ERROR."""
+    try:
+        for directory in (*reversed(path.parents), path):
+            if not directory.exists():
+                directory.mkdir(exist_ok=True)
+                made.append(directory)
+        path.mkdir(exist_ok=True)
     except OSError as error:
-        raise _write_error(target, error) from None
-    with atomic_write(target) as handle:
-        handle.write(text.encode("utf-8", "surrogatepass"))
+        raise QBCompilerError(
+            f"cannot make directory {str(path)!r}: {error.strerror}", code="OUTPUT_WRITE_ERROR"
+        ) from None
 
 
 def _open_temporary(target: Path) -> tuple[BinaryIO, Path | None]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qbc.atomic import undone_on_failure
 from qbc.errors import ArgumentError, QBCompilerError
 from qbcompiler.channel import channel
 from qbcompiler.console import shape_text, table
@@ -44,8 +45,9 @@ def run_program(path: str, inputs: Sequence[str], output_dir: Path | None, repea
         times.append(time.perf_counter() - started)
     described = [_described(name, array) for name, array in outputs.items()]
     if output_dir is not None:
-        for row in described:
-            row["file"] = str(write_array(output_dir, row["name"], outputs[row["name"]]))
+        with undone_on_failure() as made:
+            for row in described:
+                row["file"] = str(write_array(output_dir, row["name"], outputs[row["name"]], made))
     median = 1e3 * sorted(times)[len(times) // 2]
     data = {"outputs": described, "random_inputs": not inputs, "simulated_milliseconds": median}
     channel().result("run", data, lambda: _text(data))
@@ -140,21 +142,23 @@ def random_inputs(program: Program) -> dict[str, Array]:
     return arrays
 
 
-def write_array(directory: Path, name: str, array: Array) -> Path:
-    """Write an output as .npy; characters that a file name cannot hold become underscores."""
+def write_array(directory: Path, name: str, array: Array, made: list[Path]) -> Path:
+    """Write an output as .npy; characters that a file name cannot hold become underscores.
+
+    What did not exist before is added to `made`, for `undone_on_failure`.
+    """
     import re
 
     import numpy as np
 
-    from qbc.atomic import atomic_write, check_writable
+    from qbc.atomic import atomic_write, check_writable, make_directory
 
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        message = f"cannot make directory {str(directory)!r}: {error.strerror}"
-        raise QBCompilerError(message, code="OUTPUT_WRITE_ERROR") from None
+    make_directory(directory, made)
     path = directory / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}.npy"
     check_writable(path)
+    is_new = not path.exists()
     with atomic_write(path) as handle:
         np.save(handle, array, allow_pickle=False)
+    if is_new:
+        made.append(path)
     return path

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
+from qbc.atomic import atomic_write, make_directory, undone_on_failure
 from qbc.dialects.blob.handles import blob_keys
 from qbc.errors import ArgumentError, QBCompilerError
 
@@ -35,21 +36,20 @@ def adopt_directory(store: BlobStore, directory: Path) -> None:
             raise QBCompilerError(f"blob file {str(path)!r} is damaged", code="MISSING_BLOB", hint="write it again")
 
 
-def write_blobs(module: Operation, store: BlobStore, directory: Path) -> int:
-    """Write the blobs that `module` names and the store holds; returns how many are in the directory now."""
-    from qbc.store import atomic_write
+def write_blobs(module: Operation, store: BlobStore, directory: Path, made: list[Path]) -> int:
+    """Write the blobs that `module` names and the store holds; returns how many are in the directory now.
 
+    What did not exist before is added to `made`, for `undone_on_failure`; nothing of it is left when this fails.
+    """
     keys = [key for key in blob_keys(module) if key in store]
-    if keys:
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise QBCompilerError(
-                f"cannot make directory {str(directory)!r}: {error.strerror}", code="OUTPUT_WRITE_ERROR"
-            ) from None
-    for key in keys:
-        path = directory / key
-        if not path.exists():
-            with atomic_write(path) as handle:
-                handle.write(store.bytes(key))
+    with undone_on_failure() as own:
+        if keys:
+            make_directory(directory, own)
+        for key in keys:
+            path = directory / key
+            if not path.is_file():
+                with atomic_write(path) as handle:
+                    handle.write(store.bytes(key))
+                own.append(path)
+    made += own
     return len(keys)

@@ -18,14 +18,17 @@ from qbc.pipelines.text import print_ir
 SPLIT_LINE = "// -----\n"
 
 
-def save_weights(module: ModuleOp, ctx: DriverContext, options: Namespace) -> None:
-    """Write the weights of a module to `--blobs DIR`, else beside the file of `-o`; stdout and devices have none."""
+def save_weights(module: ModuleOp, ctx: DriverContext, options: Namespace, made: list[Path]) -> None:
+    """Write the weights of a module to `--blobs DIR`, else beside the file of `-o`; stdout and devices have none.
+
+    What did not exist before is added to `made`, for `undone_on_failure`.
+    """
     if options.blobs is not None and not blob_keys(module):
         ctx.notice("--blobs has no effect: the result names no weights")
     has_place = options.output != "-" and not is_device(Path(options.output))
     directory = options.blobs or (sidecar(Path(options.output)) if has_place else None)
     if directory is not None:
-        save_blobs(module, ctx, directory)
+        save_blobs(module, ctx, directory, made)
 
 
 def text_of(module: ModuleOp, options: Namespace) -> str:

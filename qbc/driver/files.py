@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
-from qbc.atomic import is_device, write_file
+from qbc.atomic import is_device, undone_on_failure, write_file
 from qbc.dialects.blob.handles import blob_keys
 from qbc.driver.blobs import sidecar, write_blobs
 from qbc.driver.context import DriverContext
@@ -162,18 +162,23 @@ def add_sidecar(path: Path, ctx: DriverContext) -> None:
 
 
 def write_ir(module: ModuleOp, ctx: CompileContext, path: Path) -> None:
-    """Write IR text to `path` and the blobs it names to the directory beside it; a device has nothing beside it."""
-    write_file(path, print_ir(module))
-    if not is_device(path):
-        save_blobs(module, ctx, sidecar(path))
+    """Write IR text to `path` and the blobs it names to the directory beside it; a device has nothing beside it.
+
+    The text comes last: where it stands its weights do too, and when it cannot be written nothing is left.
+    """
+    with undone_on_failure() as made:
+        if not is_device(path):
+            save_blobs(module, ctx, sidecar(path), made)
+        write_file(path, print_ir(module))
 
 
-def save_blobs(module: ModuleOp, ctx: CompileContext, directory: Path) -> None:
+def save_blobs(module: ModuleOp, ctx: CompileContext, directory: Path, made: list[Path]) -> None:
     """Write the blobs that a module names to a directory, whether or not anything read them before.
 
-    The store is opened only where it can hold one of them: text without weights stays quick.
+    The store is opened only where it can hold one of them: text without weights stays quick. What did not exist before
+    is added to `made`, for `undone_on_failure`.
     """
     if isinstance(ctx, DriverContext) and not ctx.has_blobs:
         return
     if blob_keys(module):
-        write_blobs(module, ctx.store, directory)
+        write_blobs(module, ctx.store, directory, made)

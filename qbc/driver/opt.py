@@ -20,7 +20,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from qbc.atomic import check_writable
+from qbc.atomic import check_writable, undone_on_failure
 from qbc.dialects.blob.handles import blob_keys
 from qbc.driver.arguments import Parser
 from qbc.driver.blobs import sidecar
@@ -193,13 +193,15 @@ def _run(options: argparse.Namespace) -> int:
     _check_outputs(path, options)
     if path is not None and is_binary(path):
         _check_binary(path, options)
-        return _run_binary(path, pipeline, options)
+        with undone_on_failure() as made:
+            return _run_binary(path, pipeline, options, made)
     text = sys.stdin.read() if path is None else read_text(path)
     if options.run_reproducer:
         pipeline = pipeline_of_reproducer(text)
     if options.input_shape:
         raise ArgumentError("--input-shape binds inputs of source models, IR text has its shapes", hint="drop it")
-    return _run_text(text, path, pipeline, options)
+    with undone_on_failure() as made:
+        return _run_text(text, path, pipeline, options, made)
 
 
 def _check_pass_names(names: list[str]) -> None:
@@ -249,17 +251,17 @@ def _check_binary(path: Path, options: argparse.Namespace) -> None:
         raise ArgumentError(f"--{given.replace('_', '-')} reads IR text, {str(path)!r} is none")
 
 
-def _run_binary(path: Path, pipeline: Pipeline, options: argparse.Namespace) -> int:
+def _run_binary(path: Path, pipeline: Pipeline, options: argparse.Namespace, made: list[Path]) -> int:
     ctx = _context(options)
     module = read_module(path, ctx, input_shapes=_input_shapes(options))
     _apply(module, pipeline, ctx, options)
-    save_weights(module, ctx, options)
+    save_weights(module, ctx, options, made)
     write_texts([text_of(module, options)], options)
     _finish(ctx, options)
     return 0
 
 
-def _run_text(text: str, path: Path | None, pipeline: Pipeline, options: argparse.Namespace) -> int:
+def _run_text(text: str, path: Path | None, pipeline: Pipeline, options: argparse.Namespace, made: list[Path]) -> int:
     name = "-" if path is None else str(path)
     outputs: list[str] = []
     failed = False
@@ -275,7 +277,7 @@ def _run_text(text: str, path: Path | None, pipeline: Pipeline, options: argpars
             module = parse_ir(ctx, chunk.text, name)
             _check_blob_directory(module, path, options)
             _apply(module, pipeline, ctx, options)
-            save_weights(module, ctx, options)
+            save_weights(module, ctx, options, made)
             outputs.append(text_of(module, options))
         except QBCompilerError as error:
             diagnostics = diagnostics_of(error)

@@ -10,9 +10,11 @@ so models larger than memory compile. Arrays handed out are read-only.
 
 from __future__ import annotations
 
+import errno
 import math
 import mmap
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -146,8 +148,10 @@ class BlobStore:
 
 
 def map_file(path: Path) -> memoryview:
-    """Memory-map a file read-only; an empty file gives an empty view."""
-    with open(path, "rb") as handle:
+    """Memory-map a regular file read-only; an empty file gives an empty view. Raises OSError for anything else."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as handle:  # no wait for the writer of a pipe
+        if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         if os.fstat(handle.fileno()).st_size == 0:
             return memoryview(b"")
         return memoryview(mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ))

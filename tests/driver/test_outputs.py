@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -161,3 +163,54 @@ def test_programs_of_a_sweep_are_no_other_output(
     assert main(command) == 1
     assert "ERROR [OUTPUT_WRITE_ERROR]" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c.json", "m_0.99.mxq"]
+
+
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """Files of more than 100 bytes cannot be written, as on a disk that is almost full."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.usefixtures("small_files")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "qbcompiler parse --model {onnx} --output {out}/x.mlir --compile-to import --quiet",
+        "qbcompiler parse --model {onnx} --output /dev/null --dump-ir {out}/deep/dump --quiet",
+        "qbc-opt {onnx} -o {out}/o.mlir",
+        "qbc-opt {onnx} -o /dev/null --blobs {out}/deep/weights",
+        "qbcompiler run --mxq {mxq} --output-dir {out}/deep/results",
+    ],
+)
+def test_nothing_is_left_of_outputs_that_cannot_be_written(
+    command: str, files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, *rest = command.format(out=tmp_path, **files).split()
+    assert {"qbc-opt": opt, "qbcompiler": main}[name](rest) == 1
+    assert "[OUTPUT_WRITE_ERROR]" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_there_before_stays(files: dict[str, Path], tmp_path: Path, small_files: None) -> None:
+    (tmp_path / "o.blobs").mkdir()
+    (tmp_path / "o.blobs" / "mine").touch()
+    assert opt([str(files["onnx"]), "-o", str(tmp_path / "o.mlir")]) == 1
+    assert [path.name for path in tmp_path.rglob("*")] == ["o.blobs", "mine"]
+
+
+def test_a_pipe_among_weights_is_no_weight(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, weights = tmp_path / "o.mlir", tmp_path / "o.blobs"
+    assert opt([str(files["onnx"]), "-o", str(text)]) == 0
+    blob = sorted(weights.iterdir())[0]
+    blob.unlink()
+    os.mkfifo(blob)
+    assert opt([str(text), "-p", "convert-framework-to-mblt", "-o", str(tmp_path / "p.mlir")]) == 1
+    errors = capsys.readouterr().err
+    assert blob.name in errors and "it is not a regular file" in errors
+    assert opt([str(files["onnx"]), "-o", str(text)]) == 1
+    assert "[OUTPUT_WRITE_ERROR]" in capsys.readouterr().err
