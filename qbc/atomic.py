@@ -142,7 +142,7 @@ def write_file(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file as UTF-8, whole or not at all; its directory is made. Raises OUTPUT_WRITE_ERROR."""
     target = Path(path)
     with undone_on_failure() as made:
-        make_directory(target.parent, made)
+        make_directory(target.parent, made, target)
         with atomic_write(target) as handle:
             handle.write(text.encode("utf-8", "surrogatepass"))
 
@@ -160,8 +160,11 @@ def undone_on_failure() -> Iterator[list[Path]]:
         raise
 
 
-def make_directory(path: Path, made: list[Path]) -> None:
-    """Make a directory with its parents and add those that were missing to `made`. Raises OUTPUT_WRITE_ERROR."""
+def make_directory(path: Path, made: list[Path], target: Path | None = None) -> None:
+    """Make a directory with its parents and add those that were missing to `made`.
+
+    Raises OUTPUT_WRITE_ERROR, which names `target`, the file that the directory is for, where there is one.
+    """
     try:
         for directory in (*reversed(path.parents), path):
             if not directory.exists():
@@ -169,6 +172,8 @@ def make_directory(path: Path, made: list[Path]) -> None:
                 made.append(directory)
         path.mkdir(exist_ok=True)
     except OSError as error:
+        if target is not None:
+            raise _write_error(target, error) from None
         raise QBCompilerError(
             f"cannot make directory {str(path)!r}: {error.strerror}", code="OUTPUT_WRITE_ERROR"
         ) from None

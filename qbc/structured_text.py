@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import stat
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 
@@ -73,3 +77,15 @@ def _loader() -> Any:
         return yaml.constructor.ConstructorError(None, None, text, mark)
 
     return Loader
+
+
+def read_file_text(path: Path) -> str:
+    """Return the UTF-8 text of a regular file, without a byte order mark; nothing waits for the writer of a pipe.
+
+    Raises OSError for anything that is no regular file, UnicodeDecodeError for other bytes.
+    """
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8-sig") as handle:
+        kind = os.fstat(handle.fileno()).st_mode
+        if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        return handle.read()

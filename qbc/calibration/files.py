@@ -13,6 +13,7 @@ from qbc.calibration.arrays import ARRAY_SUFFIXES, read_named_arrays, read_named
 from qbc.calibration.inputs import InputSpec, Notice, sample_error, stack_length, tell_layout
 from qbc.calibration.preprocessing import Preprocessing, no_pipeline
 from qbc.errors import QBCompilerError
+from qbc.structured_text import read_file_text
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"})
 FORMS = "an image, .npy, .npz, .pt, a .txt list, a .json manifest or a directory"
@@ -216,7 +217,7 @@ def resolve_listed(owner: Path, entry: str) -> Path:
 def read_list(path: Path) -> list[Path]:
     """Return the files that a `.txt` list names, one a line; lines that start with # are comments."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_file_text(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise sample_error(f"{path}: cannot read the list: {error}") from None
     return [resolve_listed(path, line.strip()) for line in lines if line.strip() and not line.lstrip().startswith("#")]

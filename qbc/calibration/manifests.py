@@ -28,6 +28,7 @@ from qbc.calibration.inputs import (
     tell_layout,
 )
 from qbc.errors import counted
+from qbc.structured_text import read_file_text
 
 Shape = tuple[int, ...]
 
@@ -82,7 +83,7 @@ def manifest_entries(path: Path, reading: Reading) -> list[ManifestEntry]:
 def read_manifest(path: Path) -> Manifest:
     """Parse a manifest; raises INVALID_CALIBRATION_DATA that names the key that is wrong."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
+        data = json.loads(read_file_text(path))
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise sample_error(f"{path}: not a JSON manifest: {error.msg} at {where}", f"correct {where}") from None

@@ -29,6 +29,7 @@ from qbc.calibration.inputs import sample_error
 from qbc.calibration.resampling import MODES, Resampling
 from qbc.calibration.steps import CenterCrop, Normalize, Resize, Step, SwapColours
 from qbc.errors import ConfigError, QBCompilerError
+from qbc.structured_text import read_file_text
 
 Array = npt.NDArray[Any]
 
@@ -115,7 +116,7 @@ def _read_yaml(path: Path) -> Mapping[str, Any]:
     import yaml
 
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        content = yaml.safe_load(read_file_text(path))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         raise _error(f"cannot read the recipe {path}: {' '.join(str(error).split())}") from None
     if not isinstance(content, Mapping):

@@ -9,7 +9,7 @@ import yaml
 
 from qbc.atomic import write_file
 from qbc.errors import ArgumentError, ConfigError, QBCompilerError
-from qbc.structured_text import parse_structured
+from qbc.structured_text import parse_structured, read_file_text
 
 if TYPE_CHECKING:
     from qbc.config.model import CompileConfig
@@ -39,7 +39,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
             f"configuration file {str(path)!r} has no known suffix", hint=f"name it {', '.join(SUFFIXES)}"
         )
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_file_text(path)
     except FileNotFoundError:
         raise ArgumentError(f"configuration file {str(path)!r} does not exist") from None
     except (OSError, UnicodeDecodeError) as error:

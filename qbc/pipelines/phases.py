@@ -17,7 +17,7 @@ from typing import Any
 
 from qbc.errors import ArgumentError, ConfigError, QBCompilerError
 from qbc.pipelines.grammar import Nest, PassCall, Pipeline, PipelineError, Value, did_you_mean, parse_pipeline
-from qbc.structured_text import parse_structured
+from qbc.structured_text import parse_structured, read_file_text
 
 PHASES = ("import", "convert", "quantize", "lower", "encode")
 DEFAULT_PRESET = "default"
@@ -123,7 +123,7 @@ def _load(path: Path, children: tuple[Path, ...], stamp: int) -> Preset:
 def _read(path: Path) -> dict[str, Any]:
     """Return the checked content of a preset file; a preset of the user builds on `default` where it names no base."""
     try:
-        data = parse_structured(path.read_text(encoding="utf-8-sig"), path.suffix)
+        data = parse_structured(read_file_text(path), path.suffix)
     except (OSError, ValueError) as error:
         raise _not_a_preset(path, " ".join(str(error).split())) from None
     if not isinstance(data, dict):

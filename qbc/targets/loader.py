@@ -20,6 +20,7 @@ import yaml
 from qbc.errors import QBCompilerError
 from qbc.extensions import Extension, extension_names, find_extension
 from qbc.modes import CORE_MODES
+from qbc.structured_text import read_file_text
 from qbc.targets.model import STATUSES, Fact, Target
 
 DIRECTORY = Path(__file__).parent
@@ -110,7 +111,7 @@ def _read(path: Path, depth: int) -> dict[str, Any]:
     if depth > 4:
         raise _error(path, "extends too many files")
     try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        tree = yaml.safe_load(read_file_text(path))
     except (OSError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise _error(path, f"cannot be read: {str(error).splitlines()[0]}") from None
     if not isinstance(tree, dict):
