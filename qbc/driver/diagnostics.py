@@ -40,7 +40,6 @@ def diagnostics_of(error: QBCompilerError) -> list[Diagnostic]:
         error.hint += ", or in the one that --blobs names"
     if isinstance(error, VerificationError):
         notes += [error.hint] if error.hint else []
-        notes += [error.hint] if error.hint else []
         notes = [error.subject, *notes] if error.subject else notes
         return [_about(error.code, str(part), part.operation, notes) for part in error.violations]
     if error.operation is not None:
