@@ -19,14 +19,14 @@ from qbc.dialects.common.tensor_text import dims_text
 from qbc.driver.candidates import candidate_runs
 from qbc.driver.context import DriverContext, find_target, make_context
 from qbc.driver.dimensions import require_fixed_inputs, shapes_from_samples
-from qbc.driver.effects import Effects, programs_of
+from qbc.driver.effects import Effects
 from qbc.driver.events import Event, Progress
 from qbc.driver.files import check_source, is_source_model, read_module, write_ir
 from qbc.driver.layer_lists import check_layer_lists
 from qbc.driver.module_state import forget_value_names, phase_after, require_results
 from qbc.driver.outputs import PHASE_SUFFIXES, check_files, check_suffix
 from qbc.driver.plan import PARSE_PHASES, QUANTIZE_PHASES, CompileOptions, Plan, make_plan
-from qbc.driver.program import write_program
+from qbc.driver.program import programs_of, write_program
 from qbc.driver.records import Recorder, check_snapshot
 from qbc.driver.samples import BoundSamples, statistics_file
 from qbc.driver.side_files import configured_files, save_chosen_samples, save_config, save_preview, save_widths

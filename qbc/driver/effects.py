@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -19,6 +19,7 @@ from qbc.driver.context import find_target, make_context
 from qbc.driver.files import is_source_model
 from qbc.driver.input_passes import picture_settings
 from qbc.driver.plan import CompileOptions, Plan
+from qbc.driver.program import programs_of
 from qbc.driver.scheme import core_mode
 from qbc.errors import ArgumentError, QBCompilerError
 from qbc.modes import ALL, SINGLE
@@ -171,11 +172,6 @@ class Effects:
                 names = ", ".join(call.name for call in parts[left[0]].calls()[:3])
                 why = self._why(left[shown])
                 yield f"pass_pipeline: its passes of {', '.join(left)} ({names}, ...) are left out, {why}"
-
-
-def programs_of(module: ModuleOp) -> list[ProgramOp]:
-    """Return the programs of a lowered module, none for others; by name, so that a parse does not load the dialect."""
-    return [cast("ProgramOp", op) for op in module.ops if op.name == "npu.program"]
 
 
 def _input_shapes(module: ModuleOp) -> dict[str, tuple[int, ...]] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -13,6 +13,7 @@ from qbc.pipelines.text import parse_ir, print_ir
 
 if TYPE_CHECKING:
     from qbc.artifact.manifest import Manifest
+    from qbc.dialects.npu import ProgramOp
 
 IMAGES_REPORT = "images"  # npu-emit: (mode, variant) -> ProgramImage
 
@@ -68,16 +69,20 @@ def module_of_mxq(path: Path, ctx: DriverContext) -> ModuleOp:
     return parse_ir(ctx, info.ir_text, str(path))
 
 
+def programs_of(module: ModuleOp) -> list[ProgramOp]:
+    """Return the programs of a lowered module, none for others; by name, so that those do not load the dialect."""
+    return [cast("ProgramOp", op) for op in module.ops if op.name == "npu.program"]
+
+
 def take_recorded_target(module: ModuleOp, ctx: DriverContext) -> None:
     """Take the target that the programs of a module record, unless one was chosen.
 
     A chosen target of another name is told: passes plan for it from then on.
     """
-    from qbc.dialects.npu import ProgramOp
-
-    recorded = next((op.target.data for op in module.ops if isinstance(op, ProgramOp)), None)
-    if recorded is None:
+    programs = programs_of(module)
+    if not programs:
         return
+    recorded = programs[0].target.data
     if ctx.target is None:
         try:
             ctx.target = find_target(recorded, ctx)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from qbc.driver.context import make_context
 from qbc.driver.files import read_module, require_file
 from qbc.driver.outputs import check_output
+from qbc.driver.program import programs_of
 from qbc.errors import ArgumentError
 from qbc.pipelines.verify import verify_module
 
@@ -84,6 +85,4 @@ def _facts(source: Path, manifest: Manifest | None) -> dict[str, object]:
 
 
 def _other_modes(module: Any, shown: str | None) -> tuple[str, ...]:
-    from qbc.dialects.npu import ProgramOp
-
-    return tuple(op.mode.data for op in module.ops if isinstance(op, ProgramOp) and op.mode.data != shown)
+    return tuple(program.mode.data for program in programs_of(module) if program.mode.data != shown)
