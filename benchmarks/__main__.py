@@ -19,6 +19,7 @@ SCRIPTS = {
     "snapshot": "reading an .mblt of 5,000 operations, against parsing its text",
     "simulator": "the simulator against onnxruntime float32",
     "float_model": "the float .mblt of every network, against onnxruntime",
+    "labelled": "labelled images that float model and program name right",
     "latency": "the latency estimate beside published figures and bounds",
     "calibration": "quantization with 64 images, against onnxruntime MinMax",
     "oracle": "every record of every network against the oracle",
